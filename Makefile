@@ -1,0 +1,53 @@
+# `make demo` and `make test` set up their own environment; nothing else is needed but Python and make.
+PYTHON ?= python3
+VENV ?= .venv
+LOCK ?= requirements/locked.txt
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint types imports docs tests test-slow bench format lock clean
+
+demo: $(READY)
+	$(BIN)/vrbm demo
+
+test: lint types imports docs tests
+
+$(READY): pyproject.toml $(LOCK)
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(LOCK) -e ".[dev,docs]"
+	touch $@
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+imports: $(READY)
+	$(BIN)/lint-imports
+
+docs: $(READY)
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+
+tests: $(READY)
+	$(BIN)/pytest --cov=vrbm --cov-report=term:skip-covered
+
+test-slow: $(READY)
+	$(BIN)/pytest -m slow
+
+bench: $(READY)
+	$(BIN)/python benchmarks/scan.py
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# Rewrites both requirement files from pyproject.toml: the newest versions, and the lowest that we claim.
+lock: $(READY)
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --all-extras --no-header --no-annotate --upgrade pyproject.toml -o requirements/locked.txt
+	$(BIN)/uv pip compile -q --resolution lowest-direct --python-version 3.11 --extra dev --extra docs --no-header --no-annotate pyproject.toml -o requirements/lowest.txt
+
+clean:
+	rm -rf $(VENV) docs/_build demo .coverage .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

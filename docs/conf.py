@@ -1,0 +1,34 @@
+import vrbm
+
+project = "vrbm"
+author = "The vrbm developers"
+copyright = "2026, The vrbm developers"
+version = release = vrbm.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+]
+myst_enable_extensions = ["amsmath", "dollarmath", "fieldlist"]
+myst_heading_anchors = 3
+html_theme = "furo"
+html_title = "vrbm"
+exclude_patterns = ["_build"]
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+napoleon_use_ivar = True
+suppress_warnings = ["myst.header"]
+default_role = "code"
+
+
+def escape_bars(app, what, name, obj, options, lines):
+    """Docstrings write |w| and p(z|v) as mathematics, which reStructuredText reads as markup."""
+    lines[:] = [line.replace("|", r"\|") for line in lines]
+
+
+def setup(app):
+    # After napoleon has turned sections into fields.
+    app.connect("autodoc-process-docstring", escape_bars, priority=900)

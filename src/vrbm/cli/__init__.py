@@ -1,0 +1,37 @@
+"""The `vrbm` command: one dataclass for each subcommand, with a `run` method.
+
+Modules here import nothing heavy at the top, so that `vrbm --help` answers at once.
+"""
+
+import sys
+from typing import Annotated
+
+import tyro
+from tyro.conf import subcommand
+
+import vrbm
+from vrbm.cli.demo import Demo
+from vrbm.cli.info import Info
+
+Command = Annotated[Demo, subcommand("demo")] | Annotated[Info, subcommand("info")]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse the command line, run the subcommand, and return the exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments == ["--version"]:
+        print(f"vrbm {vrbm.__version__}")
+        return 0
+    command = tyro.cli(
+        Command,
+        config=(tyro.conf.OmitSubcommandPrefixes,),
+        prog="vrbm",
+        description="Restricted Boltzmann machines that find their own size.",
+        args=arguments,
+    )
+    try:
+        command.run()
+    except (ValueError, OSError) as error:
+        print(f"vrbm: {error}", file=sys.stderr)
+        return 2
+    return 0

@@ -1,0 +1,20 @@
+"""The grand-canonical RBM: units, chemical potentials, layer size, exact enumeration."""
+
+from vrbm.model import exact
+from vrbm.model.potential import Constant, Custom, FixedSize, Local, Penalizing, Potential
+from vrbm.model.rbm import GrandCanonicalRBM
+from vrbm.model.units import Binary, Spin, Unit
+
+__all__ = [
+    "Binary",
+    "Constant",
+    "Custom",
+    "FixedSize",
+    "GrandCanonicalRBM",
+    "Local",
+    "Penalizing",
+    "Potential",
+    "Spin",
+    "Unit",
+    "exact",
+]

@@ -1,0 +1,104 @@
+r"""Unit types, each one class around its cumulant Γ(x) = log Σ_s e^{sx}.
+
+The mean of a unit in the field x is Γ'(x); the layer free energies are sums of Γ. A new type is a
+new subclass of `Unit` here, and nothing else.
+"""
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from vrbm.typing import Field, RandomKey, Values
+
+
+class Unit(eqx.Module):
+    """A unit s with a finite list of values and the weight e^{sx} in a field x."""
+
+    #: The values that the unit takes, in increasing order.
+    states: ClassVar[tuple[float, ...]]
+
+    @abstractmethod
+    def cumulant(self, x: Field) -> Field:
+        """Γ(x) = log Σ_s e^{sx}, finite for every finite x."""
+
+    @abstractmethod
+    def mean(self, x: Field) -> Field:
+        """⟨s⟩ = Γ'(x)."""
+
+    @abstractmethod
+    def field(self, mean: Field) -> Field:
+        """The field x in which ⟨s⟩ is `mean`: the inverse of `mean`."""
+
+    @abstractmethod
+    def sample(self, key: RandomKey, x: Field) -> Field:
+        """A value of s, independently for each entry of x, with probability e^{sx − Γ(x)}."""
+
+    def encode(self, values: Values, name: str = "data") -> np.ndarray:
+        """Data as values of this unit, from any two-valued coding in ±1 or 0/1.
+
+        Mean values, i.e. numbers strictly inside [0, 1] or [−1, 1], are errors: threshold or
+        sample them first.
+        """
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf":
+            raise ValueError(
+                f"{name} has dtype {array.dtype}: pass real numbers, booleans or integers."
+            )
+        low, high = self.states[0], self.states[-1]
+        for zero, one in ((low, high), (0.0, 1.0), (-1.0, 1.0)):
+            if np.all((array == zero) | (array == one)):
+                return np.where(array == one, high, low)
+        outside = array[(array != -1) & (array != 0) & (array != 1)]
+        found = f"the value {outside[0]}" if outside.size else "−1, 0 and 1 together"
+        raise ValueError(
+            f"{name} holds {found}, but {type(self).__name__} units need two-valued data: "
+            "all entries ±1, or all entries 0/1. Threshold, sample or fill in the others first."
+        )
+
+
+class Spin(Unit):
+    r"""s = ±1: Γ(x) = log 2cosh x, ⟨s⟩ = tanh x."""
+
+    states = (-1.0, 1.0)
+
+    def cumulant(self, x: Field) -> Field:
+        """Γ(x) = log(e^x + e^{−x}) = log 2cosh x."""
+        return jnp.logaddexp(x, -x)
+
+    def mean(self, x: Field) -> Field:
+        """⟨s⟩ = tanh x."""
+        return jnp.tanh(x)
+
+    def field(self, mean: Field) -> Field:
+        """x = artanh⟨s⟩."""
+        return jnp.arctanh(mean)
+
+    def sample(self, key: RandomKey, x: Field) -> Field:
+        """+1 with probability σ(2x), else −1."""
+        return 2 * Binary().sample(key, 2 * x) - 1
+
+
+class Binary(Unit):
+    r"""s = 0 or 1: Γ(x) = log(1 + e^x), ⟨s⟩ = σ(x) = 1/(1 + e^{−x})."""
+
+    states = (0.0, 1.0)
+
+    def cumulant(self, x: Field) -> Field:
+        """Γ(x) = log(1 + e^x)."""
+        return jax.nn.softplus(x)
+
+    def mean(self, x: Field) -> Field:
+        """⟨s⟩ = σ(x)."""
+        return jax.nn.sigmoid(x)
+
+    def field(self, mean: Field) -> Field:
+        """x = log⟨s⟩ − log(1 − ⟨s⟩)."""
+        return jax.scipy.special.logit(mean)
+
+    def sample(self, key: RandomKey, x: Field) -> Field:
+        """1 with probability σ(x), else 0."""
+        return jax.random.bernoulli(key, jax.nn.sigmoid(x)).astype(x.dtype)

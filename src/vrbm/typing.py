@@ -1,0 +1,26 @@
+"""Array types of the package: the only place where axis names live.
+
+``batch`` stands for any number of leading axes, none included; ``visible`` counts the N visible
+units, ``hidden`` the K hidden ones and, equally, the K possible layer sizes z = 1..K.
+"""
+
+from typing import Any, TypeAlias
+
+from jaxtyping import Array, Float, Int, Key, UInt32
+
+#: Anything that numpy can turn into numbers; checked, with a sentence, by ``vrbm.model.checks``.
+Values: TypeAlias = Any
+
+RandomKey: TypeAlias = Key[Array, ""] | UInt32[Array, "words"]
+
+Scalar: TypeAlias = Float[Array, ""]
+Field: TypeAlias = Float[Array, "..."]
+Batch: TypeAlias = Float[Array, "*batch"]
+Visible: TypeAlias = Float[Array, "*batch visible"]
+Hidden: TypeAlias = Float[Array, "*batch hidden"]
+Sizes: TypeAlias = Int[Array, "*batch"]
+
+Weights: TypeAlias = Float[Array, "hidden visible"]
+HiddenBias: TypeAlias = Float[Array, "hidden"]
+VisibleBias: TypeAlias = Float[Array, "visible"]
+Price: TypeAlias = Scalar | HiddenBias
