@@ -1,0 +1,112 @@
+"""What the rest of the package knows about data."""
+
+import hashlib
+import json
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vrbm.data.files import atomic
+
+
+class Domain(StrEnum):
+    """The values that a data set holds."""
+
+    SPIN = "±1"
+    BINARY = "0/1"
+    UNIT = "[0, 1]"
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Rows of N values, split for training, validation and test, with labels.
+
+    Rows are int8 for ±1 and 0/1, float32 for [0, 1]; any of them may be memory-mapped.
+    """
+
+    name: str
+    domain: Domain
+    train: np.ndarray
+    validation: np.ndarray | None = None
+    test: np.ndarray | None = None
+    train_labels: np.ndarray | None = None
+    validation_labels: np.ndarray | None = None
+    test_labels: np.ndarray | None = None
+    image_shape: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        for split, rows, labels in self.splits():
+            if rows.ndim != 2 or 0 in rows.shape or rows.shape[1] != self.n_visible:
+                raise ValueError(
+                    f"{split} of data set {self.name!r} has shape {rows.shape}: pass at least "
+                    f"one row, with {self.n_visible} values in each, as in train."
+                )
+            if labels is not None and len(labels) != len(rows):
+                raise ValueError(
+                    f"{split} of data set {self.name!r} has {len(rows)} rows but "
+                    f"{len(labels)} labels: pass one label for each row."
+                )
+        if self.image_shape is not None and np.prod(self.image_shape) != self.n_visible:
+            raise ValueError(
+                f"image_shape {self.image_shape} of data set {self.name!r} does not hold "
+                f"{self.n_visible} values: pass the height and width of one row."
+            )
+
+    @property
+    def n_visible(self) -> int:
+        """N, the number of values in a row."""
+        return self.train.shape[-1]
+
+    def splits(self) -> list[tuple[str, np.ndarray, np.ndarray | None]]:
+        """Name, rows and labels of the splits that are there."""
+        return [
+            (split, rows, getattr(self, f"{split}_labels"))
+            for split in ("train", "validation", "test")
+            if (rows := getattr(self, split)) is not None
+        ]
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 of domain, shapes, types and values, in order: the same for the same data."""
+        digest = hashlib.sha256(f"{self.domain} {self.image_shape}".encode())
+        for split, rows, labels in self.splits():
+            for kind, array in (("rows", rows), ("labels", labels)):
+                if array is None:
+                    continue
+                digest.update(f"{split} {kind} {array.shape} {array.dtype}".encode())
+                for start in range(0, len(array), 1 << 14):
+                    digest.update(np.ascontiguousarray(array[start : start + (1 << 14)]).tobytes())
+        return digest.hexdigest()
+
+    def save(self, path: Path) -> None:
+        """Write the set to one npz file, whole or not at all."""
+        arrays = {
+            field.name: value
+            for field in fields(self)
+            if isinstance(value := getattr(self, field.name), np.ndarray)
+        }
+        facts = {"name": self.name, "domain": self.domain, "image_shape": self.image_shape}
+        with atomic(path) as temporary, temporary.open("wb") as file:
+            np.savez_compressed(file, facts=np.array(json.dumps(facts)), **arrays)
+
+    @classmethod
+    def load(cls, path: Path) -> "Dataset":
+        """Read a set that `save` wrote."""
+        with np.load(path, allow_pickle=False) as stored:
+            if "facts" not in stored:
+                raise ValueError(
+                    f"{path} holds no vrbm data set: read other files by vrbm.data.arrays."
+                )
+            arrays = {name: stored[name] for name in stored.files if name != "facts"}
+            facts: dict[str, Any] = json.loads(str(stored["facts"]))
+        shape = facts["image_shape"]
+        return cls(
+            name=facts["name"],
+            domain=Domain(facts["domain"]),
+            image_shape=None if shape is None else (shape[0], shape[1]),
+            **arrays,
+        )
