@@ -84,14 +84,15 @@ class Dataset:
 
     def save(self, path: Path) -> None:
         """Write the set to one npz file, whole or not at all."""
-        arrays = {
+        arrays: dict[str, Any] = {
             field.name: value
             for field in fields(self)
             if isinstance(value := getattr(self, field.name), np.ndarray)
         }
         facts = {"name": self.name, "domain": self.domain, "image_shape": self.image_shape}
+        arrays["facts"] = np.array(json.dumps(facts))
         with atomic(path) as temporary, temporary.open("wb") as file:
-            np.savez_compressed(file, facts=np.array(json.dumps(facts)), **arrays)
+            np.savez_compressed(file, **arrays)
 
     @classmethod
     def load(cls, path: Path) -> "Dataset":
