@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from vrbm.model.units import Unit
+from vrbm.model.units import Spin, Unit
 from vrbm.typing import Field, Sizes, Values
 
 
@@ -66,8 +66,8 @@ def layer(name: str, value: Values, unit: Unit, size: int, dtype: Any, kind: str
     return array
 
 
-def layer_size(name: str, value: Values, size: int) -> Sizes:
-    """Layer sizes, whole numbers from 1 to K."""
+def layer_size(name: str, value: Values, size: int, batch: tuple[int, ...]) -> Sizes:
+    """Layer sizes, whole numbers from 1 to K, one for each entry of the batch."""
     array = value if isinstance(value, Array) else jnp.asarray(np.asarray(value))
     if not jnp.issubdtype(array.dtype, jnp.integer):
         raise TypeError(
@@ -78,7 +78,22 @@ def layer_size(name: str, value: Values, size: int) -> Sizes:
         values = np.asarray(array)
         worst = values[(values < 1) | (values > size)].flat[0]
         raise ValueError(f"{name} holds {worst}: a layer size lies between 1 and K = {size}.")
-    return array
+    try:
+        return jnp.broadcast_to(array, batch)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} has shape {array.shape}, which does not fit the batch {batch}: "
+            "pass one size, or one for each row."
+        ) from error
+
+
+def unit_type(name: str, value: Any) -> Unit:
+    """A unit type; spins where none is given."""
+    if value is None:
+        return Spin()
+    if not isinstance(value, Unit):
+        raise TypeError(f"{name} is {value!r}: pass a unit type such as vrbm.Spin().")
+    return value
 
 
 def count(name: str, value: Any) -> int:

@@ -8,6 +8,7 @@ subgradient 0 at 0.
 
 from abc import abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -15,7 +16,7 @@ import jax.numpy as jnp
 from vrbm.model import layer_size
 from vrbm.model.layer_size import SizeScan
 from vrbm.model.units import Unit
-from vrbm.typing import Hidden, HiddenBias, Price, Scalar, Weights
+from vrbm.typing import Field, Hidden, HiddenBias, Price, Scalar, Weights
 
 
 class Potential(eqx.Module):
@@ -41,14 +42,26 @@ class Potential(eqx.Module):
 
 def energy_quanta(W: Weights, b: HiddenBias, p: float = 1.0) -> HiddenBias:
     r"""ℰ_a = (1/N) Σ_i |w_ai|^p + |b_a|^p [FundamentalEnergyQuantum]."""
-    if p == 1:
-        return jnp.abs(W).mean(axis=1) + jnp.abs(b)
-    return (jnp.abs(W) ** p).mean(axis=1) + jnp.abs(b) ** p
+    return _power(W, p).mean(axis=1) + _power(b, p)
+
+
+def _power(x: Field, p: float) -> Field:
+    """|x|^p with the derivative 0 at 0, where that of `jnp.abs` is 1."""
+    magnitude = x * jnp.sign(x)
+    return magnitude if p == 1 else magnitude**p
 
 
 def active_units(quanta: HiddenBias) -> Scalar:
     r"""K_eff ≈ Σ_a tanh ℰ_a, the smooth count of units in use (below ConceptualAnsatz)."""
     return jnp.tanh(quanta).sum()
+
+
+def _excess_over_tanh(x: HiddenBias) -> HiddenBias:
+    """x − tanh x for x ≥ 0, by its series where the difference would cancel."""
+    small = jnp.minimum(x, 0.2)
+    square = small**2
+    series = small * square * (1 / 3 - square * (2 / 15 - square * (17 / 315 - square * 62 / 2835)))
+    return jnp.where(x < 0.2, series, x - jnp.tanh(x))
 
 
 class Penalizing(Potential):
@@ -69,11 +82,14 @@ class Penalizing(Potential):
             raise ValueError(f"p is {self.p}: the norm needs a finite p ≥ 1.")
 
     def mu(self, W: Weights, b: HiddenBias, hidden: Unit) -> Scalar:
-        """Σ ℰ_a / Σ tanh ℰ_a, or its smooth form."""
+        """Σ ℰ_a / Σ tanh ℰ_a = 1 + Σ (ℰ_a − tanh ℰ_a) / Σ tanh ℰ_a, or its smooth form.
+
+        The second form keeps ∂μ of a layer that is almost idle, where the first cancels; a layer
+        of zeros has μ = 1.
+        """
         quanta = energy_quanta(W, b, self.p)
-        active = active_units(quanta)
-        empty = active == 0
-        density = jnp.where(empty, 1, quanta.sum() / jnp.where(empty, 1, active))
+        excess = _excess_over_tanh(quanta).sum()
+        density = 1 + excess / jnp.maximum(active_units(quanta), 1e-15)
         return jnp.cosh(jnp.minimum(density, 40)) / jnp.cosh(1.0) if self.smooth else density
 
 
@@ -143,7 +159,7 @@ class Custom(Potential):
         return mu
 
 
-def as_potential(value: Potential | Callable[[Weights, HiddenBias], Price]) -> Potential:
+def as_potential(value: Any) -> Potential:
     """A potential as it is; a plain function μ(W, b) as `Custom` with log 2 absorbed."""
     if isinstance(value, Potential):
         return value

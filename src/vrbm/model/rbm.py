@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from vrbm.model import checks, layer_size
 from vrbm.model.layer_size import SizeScan
 from vrbm.model.potential import Penalizing, Potential, as_potential
-from vrbm.model.units import Spin, Unit
+from vrbm.model.units import Unit
 from vrbm.typing import (
     Batch,
     Hidden,
@@ -69,8 +69,8 @@ class GrandCanonicalRBM(eqx.Module):
         self.W = checks.numbers("W", W, dtype)
         self.b = checks.numbers("b", b, dtype)
         self.c = checks.numbers("c", c, dtype)
-        self.visible = Spin() if visible is None else visible
-        self.hidden = Spin() if hidden is None else hidden
+        self.visible = checks.unit_type("visible", visible)
+        self.hidden = checks.unit_type("hidden", hidden)
         self.potential = Penalizing() if potential is None else as_potential(potential)
         if self.W.ndim != 2 or 0 in self.W.shape:
             raise ValueError(f"W has shape {self.W.shape}: pass a matrix (hidden, visible).")
@@ -80,9 +80,6 @@ class GrandCanonicalRBM(eqx.Module):
                     f"{name} has shape {bias.shape}, but W has shape {self.W.shape} "
                     f"(hidden, visible): pass {name} of shape ({self.W.shape[axis]},)."
                 )
-        for name, unit in (("visible", self.visible), ("hidden", self.hidden)):
-            if not isinstance(unit, Unit):
-                raise TypeError(f"{name} is {unit!r}: pass a unit type such as vrbm.Spin().")
 
     @classmethod
     def initialize(
@@ -110,7 +107,7 @@ class GrandCanonicalRBM(eqx.Module):
         max_hidden = checks.count("max_hidden", max_hidden)
         weight_scale = checks.scale("weight_scale", weight_scale)
         bias_scale = checks.scale("bias_scale", bias_scale)
-        visible = Spin() if visible is None else visible
+        visible = checks.unit_type("visible", visible)
         dtype = jnp.zeros(0, dtype).dtype
         weight_key, bias_key = jax.random.split(key)
         c = jnp.zeros(n_visible, dtype)
@@ -168,7 +165,8 @@ class GrandCanonicalRBM(eqx.Module):
 
     def free_energy_hidden(self, h: Values, z: Values) -> Batch:
         """F(h, z) = Σ_{a≤z} (μ_a − h_a b_a) − Σ_i Γ(y_i) [GrandCanonical:FreeEnergy1b]."""
-        h, z = self._hidden(h, z), checks.layer_size("z", z, self.max_hidden)
+        h = self._hidden(h, z)
+        z = checks.layer_size("z", z, self.max_hidden, h.shape[:-1])
         # The size alone, with steps −μ_a: so a potential that forbids a size says so here too.
         log_weights = self.potential.sizes(-self.prices()).log_weights[z - 1]
         return -log_weights - h @ self.b - self.visible.cumulant(h @ self.W + self.c).sum(axis=-1)
@@ -208,7 +206,7 @@ class GrandCanonicalRBM(eqx.Module):
     def sample_hidden(self, key: RandomKey, v: Values, z: Values) -> Hidden:
         """Draw h from p(h|v, z); entries beyond z are 0."""
         v = self._visible(v)
-        z = checks.layer_size("z", z, self.max_hidden)
+        z = checks.layer_size("z", z, self.max_hidden, v.shape[:-1])
         return self._within(self.hidden.sample(key, self._fields(v)), z)
 
     def mean_visible(self, h: Values, z: Values) -> Visible:
@@ -236,4 +234,4 @@ class GrandCanonicalRBM(eqx.Module):
 
     def _hidden(self, h: Values, z: Values) -> Hidden:
         h = checks.layer("h", h, self.hidden, self.max_hidden, self.W.dtype, "hidden")
-        return self._within(h, checks.layer_size("z", z, self.max_hidden))
+        return self._within(h, checks.layer_size("z", z, self.max_hidden, h.shape[:-1]))

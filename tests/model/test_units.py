@@ -1,0 +1,87 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import vrbm
+
+UNITS = pytest.mark.parametrize("unit", [vrbm.Spin(), vrbm.Binary()], ids=["spin", "binary"])
+X = jnp.array([-1e4, -40.0, -3.0, -1e-3, 0.0, 1e-3, 0.7, 12.0, 1e4])
+
+
+@UNITS
+def test_cumulant_is_the_log_of_the_sum_over_states(unit):
+    x = X[abs(X) < 100]
+    expected = np.log(sum(np.exp(s * x) for s in unit.states))
+    assert_allclose(unit.cumulant(x), expected, rtol=1e-12, atol=1e-15)
+    for large in (-1e4, 1e4):
+        assert_allclose(unit.cumulant(jnp.float32(large)), max(s * large for s in unit.states))
+
+
+@UNITS
+def test_mean_and_variance_are_the_derivatives_of_the_cumulant(unit):
+    first = jax.vmap(jax.grad(unit.cumulant))(jnp.asarray(X))
+    assert_allclose(unit.mean(X), first, atol=1e-12)
+    x = X[abs(X) < 100]
+    states = np.array(unit.states)
+    p = np.exp(np.outer(x, states) - np.asarray(unit.cumulant(x))[:, None])
+    second = jax.vmap(jax.grad(jax.grad(unit.cumulant)))(jnp.asarray(x))
+    assert_allclose(second, p @ states**2 - (p @ states) ** 2, atol=1e-12)
+
+
+@UNITS
+def test_field_inverts_the_mean(unit):
+    x = np.linspace(-6, 6, 13)
+    assert_allclose(unit.field(unit.mean(jnp.asarray(x))), x, atol=1e-9)
+
+
+@UNITS
+def test_samples_have_the_mean(unit):
+    """z-test of six means over 40,000 draws each, |z| < 5: fails by chance 4 in a million."""
+    x = jnp.array([-3.0, -1.0, -0.1, 0.0, 0.5, 2.0])
+    draws = unit.sample(jax.random.key(0), jnp.broadcast_to(x, (40_000, 6)))
+    assert set(np.unique(draws)) <= set(unit.states)
+    variance = jax.vmap(jax.grad(jax.grad(unit.cumulant)))(x)
+    z = (draws.mean(axis=0) - unit.mean(x)) / jnp.sqrt(variance / 40_000)
+    assert abs(z).max() < 5
+
+
+@UNITS
+def test_encode_accepts_both_codings(unit):
+    low, high = unit.states
+    expected = np.array([[low, high], [high, high]])
+    for data in (
+        [[0, 1], [1, 1]],
+        [[-1, 1], [1, 1]],
+        np.array([[False, True], [True, True]]),
+        np.array([[0, 1], [1, 1]], np.uint8),
+    ):
+        assert_array_equal(unit.encode(data), expected)
+
+
+def test_encode_reads_a_lone_value_in_its_own_coding_first():
+    assert_array_equal(vrbm.Spin().encode([1, 1]), [1.0, 1.0])
+    assert_array_equal(vrbm.Spin().encode([0, 0]), [-1.0, -1.0])
+    assert_array_equal(vrbm.Binary().encode([-1, -1]), [0.0, 0.0])
+
+
+@UNITS
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        ([-1, 0, 1], "−1, 0 and 1 together"),
+        ([0.0, 0.3], "the value 0.3"),
+        ([1, np.nan], "the value nan"),
+        ([0, 255], "the value 255"),
+    ],
+)
+def test_encode_refuses_the_rest_and_says_why(unit, data, found):
+    with pytest.raises(ValueError, match=f"pixels holds {found}"):
+        unit.encode(data, "pixels")
+
+
+@UNITS
+def test_encode_refuses_what_is_no_number(unit):
+    with pytest.raises(ValueError, match="dtype"):
+        unit.encode(["a", "b"])
