@@ -64,7 +64,10 @@ def visible_probabilities(model: GrandCanonicalRBM) -> Float[Array, "states"]:
 
 
 def moments(model: GrandCanonicalRBM) -> Moments:
-    """⟨v⟩, ⟨h⟩, ⟨h v⟩ and p(z) under the model, over the smaller layer."""
+    """⟨v⟩, ⟨h⟩, ⟨h v⟩ and p(z) under the model, over the smaller layer.
+
+    The model averages of [ExtremizationCondition_Compact].
+    """
     log_z = log_partition(model)
 
     def sums(v: Any, h: Any, size_probabilities: Any, log_weight: Any) -> Any:

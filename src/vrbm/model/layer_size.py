@@ -50,7 +50,10 @@ def _running_sum(x: Hidden, *, reverse: bool = False) -> Hidden:
 
 
 def scan(steps: Hidden) -> SizeScan:
-    """Every size from 1 to K is possible: log-weights, p(z|v) and P(z ≥ a|v) in one stable pass."""
+    """Every size from 1 to K is possible: log-weights, p(z|v) and P(z ≥ a|v) in one stable pass.
+
+    ∂ log_norm / ∂s_a = P(z ≥ a|v) [vRBM:DerivativeOfFreeEnergy].
+    """
     log_weights = _running_sum(steps)
     peak = jax.lax.stop_gradient(log_weights.max(axis=-1, keepdims=True))
     weights = jnp.exp(log_weights - peak)

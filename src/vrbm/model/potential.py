@@ -26,7 +26,7 @@ class Potential(eqx.Module):
 
     @abstractmethod
     def mu(self, W: Weights, b: HiddenBias, hidden: Unit) -> Price:
-        """μ, for all units together () or for each (K,)."""
+        """μ(W, b), for all units together () or for each (K,) [ChemicalPotential_FunctinalForm]."""
 
     def prices(self, W: Weights, b: HiddenBias, hidden: Unit) -> HiddenBias:
         """What unit a costs in the steps of the size: μ_a, plus log 2 where that is absorbed."""
