@@ -1,3 +1,6 @@
+from docutils import nodes
+from latex2mathml.converter import convert
+
 import vrbm
 
 project = "vrbm"
@@ -8,12 +11,12 @@ version = release = vrbm.__version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
 ]
 myst_enable_extensions = ["amsmath", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = "vrbm"
 exclude_patterns = ["_build"]
@@ -29,6 +32,18 @@ def escape_bars(app, what, name, obj, options, lines):
     lines[:] = [line.replace("|", r"\|") for line in lines]
 
 
+def inline_mathml(translator, node):
+    translator.body.append(convert(node.astext()))
+    raise nodes.SkipNode
+
+
+def block_mathml(translator, node):
+    translator.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
+    raise nodes.SkipNode
+
+
 def setup(app):
+    # MathML, which browsers draw themselves: the site needs no network.
+    app.add_html_math_renderer("mathml", (inline_mathml, None), (block_mathml, None))
     # After napoleon has turned sections into fields.
     app.connect("autodoc-process-docstring", escape_bars, priority=900)

@@ -45,6 +45,7 @@ def states(unit: Unit, n: int) -> np.ndarray:
     return np.asarray(_digits(unit, jnp.arange(len(unit.states) ** n), n))
 
 
+@jax.jit
 def log_partition(model: GrandCanonicalRBM) -> Scalar:
     """log Z of [vRBM:PartitionFunction], over the smaller layer."""
     *_, log_weights = _enumerate(model, lambda *_: ())
@@ -56,6 +57,7 @@ def log_probability(model: GrandCanonicalRBM, v: Values) -> Batch:
     return -model.free_energy(v) - log_partition(model)
 
 
+@jax.jit
 def visible_probabilities(model: GrandCanonicalRBM) -> Float[Array, "states"]:
     """p(v) for all v, in the order of `states(model.visible, N)`."""
     _guard(model.n_visible, f"{model.n_visible} visible units")
@@ -63,6 +65,7 @@ def visible_probabilities(model: GrandCanonicalRBM) -> Float[Array, "states"]:
     return jax.nn.softmax(log_weights)
 
 
+@jax.jit
 def moments(model: GrandCanonicalRBM) -> Moments:
     """⟨v⟩, ⟨h⟩, ⟨h v⟩ and p(z) under the model, over the smaller layer.
 
