@@ -9,7 +9,6 @@ verified: the number of rows, and the SHA-256 of the packed rows.
 
 import hashlib
 import tempfile
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from vrbm.data.dataset import Dataset, Domain
 from vrbm.data.download import Progress, fetch
-from vrbm.data.files import atomic, cache_directory
+from vrbm.data.files import atomic, cache_directory, read_npz
 from vrbm.data.mnist import given_folder
 
 #: Rows and SHA-256 of the packed rows of each split.
@@ -107,14 +106,12 @@ def _from_text(path: Path, rows: int, checksum: str) -> np.ndarray:
 
 
 def _from_npz(path: Path, expected: Mapping[str, tuple[int, str]]) -> dict[str, np.ndarray]:
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            return {split: _verified(path, stored[split], *expected[split]) for split in expected}
-    except (zipfile.BadZipFile, EOFError, KeyError) as error:
+    stored = read_npz(path)
+    if not expected.keys() <= stored.keys():
         raise ValueError(
-            f"{path} is no whole npz file with the arrays {', '.join(expected)} ({error}): "
-            "delete it and get it again."
-        ) from error
+            f"{path} holds the arrays {', '.join(stored)}: expected {', '.join(expected)}."
+        )
+    return {split: _verified(path, stored[split], *expected[split]) for split in expected}
 
 
 def _verified(path: Path, packed: np.ndarray, rows: int, checksum: str) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from vrbm.data.files import atomic
+from vrbm.data.files import atomic, read_npz
 
 
 class Domain(StrEnum):
@@ -25,7 +25,7 @@ class Domain(StrEnum):
 class Dataset:
     """Rows of N values, split for training, validation and test, with labels.
 
-    Rows are int8 for ±1 and 0/1, float32 for [0, 1]; any of them may be memory-mapped.
+    Rows are int8 for ±1 and 0/1, float32 for [0, 1]; memory-mapped rows keep the type of the file.
     """
 
     name: str
@@ -97,13 +97,12 @@ class Dataset:
     @classmethod
     def load(cls, path: Path) -> "Dataset":
         """Read a set that `save` wrote."""
-        with np.load(path, allow_pickle=False) as stored:
-            if "facts" not in stored:
-                raise ValueError(
-                    f"{path} holds no vrbm data set: read other files by vrbm.data.arrays."
-                )
-            arrays = {name: stored[name] for name in stored.files if name != "facts"}
-            facts: dict[str, Any] = json.loads(str(stored["facts"]))
+        arrays: dict[str, Any] = read_npz(path)
+        if "facts" not in arrays:
+            raise ValueError(
+                f"{path} holds no vrbm data set: read other files by vrbm.data.arrays."
+            )
+        facts: dict[str, Any] = json.loads(str(arrays.pop("facts")))
         shape = facts["image_shape"]
         return cls(
             name=facts["name"],

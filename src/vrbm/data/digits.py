@@ -19,7 +19,7 @@ def digits(domain: Domain = Domain.SPIN) -> Dataset:
     if domain is Domain.UNIT:
         rows = steps.flatten(pixels).astype(np.float32) / np.float32(16)
     else:
-        rows = steps.flatten(steps.binarize(pixels, full=16, domain=domain))
+        rows = steps.flatten(steps.binarize(pixels, full=16.0, domain=domain))
     is_test = np.zeros(len(labels), bool)
     for digit in range(10):
         is_test[np.flatnonzero(labels == digit)[2::5]] = True

@@ -50,8 +50,12 @@ class DomainFinder:
     ) -> None:
         """Take account of rows `start` … of the table called `name`."""
 
+        def first(at: np.ndarray) -> tuple[int, int]:
+            row, column = np.unravel_index(at.argmax(), at.shape)
+            return int(row), int(column)
+
         def place(at: np.ndarray) -> str:
-            row, column = (int(i) for i in np.argwhere(at)[0])
+            row, column = first(at)
             called = f" ({columns[column]!r})" if columns else ""
             return (
                 f"{name} holds {chunk[row, column]} in row {start + row}, column {column}{called}"
@@ -68,7 +72,7 @@ class DomainFinder:
             between = (chunk > 0) & (chunk < 1)
             bad = ~(known | between)
             if bad.any():
-                row, column = np.argwhere(bad)[0]
+                row, column = first(bad)
                 finite = np.isfinite(chunk[row, column])
                 remedy = (
                     "Values must be ±1, 0/1 or lie in [0, 1]: rescale or threshold the data first, "

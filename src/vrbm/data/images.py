@@ -50,7 +50,7 @@ def recentre(images: np.ndarray) -> np.ndarray:
     centre = np.array([(height - 1) / 2, (width - 1) / 2])
     shifts = np.rint(centre - centre_of_mass(images)).astype(int)
     result = np.zeros_like(images)
-    for down, across in np.unique(shifts, axis=0):
+    for down, across in np.unique(shifts, axis=0).tolist():
         chosen = np.flatnonzero((shifts == (down, across)).all(axis=1))
         (to_rows, from_rows), (to_cols, from_cols) = _overlap(down), _overlap(across)
         moved = np.zeros_like(images[chosen])

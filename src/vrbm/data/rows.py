@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,14 @@ class SparseRows(Rows):
     def read(self, start: int, stop: int) -> np.ndarray:
         """Rows `start` … `stop` − 1, (stop − start, N)."""
         return self.matrix[start:stop].toarray()
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows, and a label for each where the file has them."""
+
+    rows: Rows
+    labels: np.ndarray | None = None
 
 
 def as_rows(data: Any, name: str = "data") -> Rows:
