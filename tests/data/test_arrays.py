@@ -156,6 +156,7 @@ def test_memory_map(tmp_path):
     data = load(path, memory_map=True)
     assert isinstance(data.train, np.memmap)
     assert data.train.dtype == BITS.dtype
+    assert data.content_hash == load(path).content_hash
     assert data.domain is Domain.BINARY
     with pytest.raises(ValueError, match=r"is no npy file: convert it"):
         load(write(tmp_path / "mine.csv", BITS), memory_map=True)
@@ -201,6 +202,9 @@ def test_label_columns(tmp_path):
     data = load(tmp_path / "a.csv", labels="kind")
     np.testing.assert_array_equal(data.train, [[1, 0], [0, 1]])
     assert data.train_labels.tolist() == ["cat", "dog"]
+    (tmp_path / "b.csv").write_text("x,kind\n1,cat\n0,dog,1\n")
+    with pytest.raises(ValueError, match=r"has 3 fields in row 1 \(line 3\): expected 2"):
+        load(tmp_path / "b.csv", labels="kind")
     table = pyarrow.table({"x": [1, 0], "kind": ["cat", "dog"]})
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
     assert load(tmp_path / "a.parquet", labels="kind").train_labels.tolist() == ["cat", "dog"]

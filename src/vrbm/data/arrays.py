@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from vrbm.data.dataset import Dataset, Domain
-from vrbm.data.domains import DTYPE, DomainFinder
+from vrbm.data.domains import DomainFinder
 from vrbm.data.formats import open_tables
 from vrbm.data.rows import ArrayRows, Rows, Table, as_rows, ranges
 
@@ -114,7 +114,7 @@ def _mapped(rows: Rows) -> np.ndarray:
 
 
 def _in_memory(rows: Rows, domain: Domain) -> np.ndarray:
-    result = np.empty(rows.shape, DTYPE[domain])
+    result = np.empty(rows.shape, domain.dtype)
     for start, stop in ranges(rows):
         result[start:stop] = rows.read(start, stop)
     return result

@@ -20,6 +20,11 @@ class Domain(StrEnum):
     BINARY = "0/1"
     UNIT = "[0, 1]"
 
+    @property
+    def dtype(self) -> np.dtype:
+        """The type in which rows of this domain are kept: int8, or float32 for [0, 1]."""
+        return np.dtype(np.float32 if self is Domain.UNIT else np.int8)
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
@@ -71,15 +76,20 @@ class Dataset:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of domain, shapes, types and values, in order: the same for the same data."""
+        """SHA-256 of domain, shapes, types and values, in order: the same for the same data.
+
+        Rows count in the type of their domain, so that memory-mapped data have the same hash.
+        """
         digest = hashlib.sha256(f"{self.domain} {self.image_shape}".encode())
         for split, rows, labels in self.splits():
             for kind, array in (("rows", rows), ("labels", labels)):
                 if array is None:
                     continue
-                digest.update(f"{split} {kind} {array.shape} {array.dtype}".encode())
-                for start in range(0, len(array), 1 << 14):
-                    digest.update(np.ascontiguousarray(array[start : start + (1 << 14)]).tobytes())
+                dtype = self.domain.dtype if kind == "rows" else array.dtype
+                digest.update(f"{split} {kind} {array.shape} {dtype}".encode())
+                step = max(1, (1 << 22) // array[0].size)
+                for start in range(0, len(array), step):
+                    digest.update(array[start : start + step].astype(dtype).tobytes())
         return digest.hexdigest()
 
     def save(self, path: Path) -> None:

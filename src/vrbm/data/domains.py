@@ -12,9 +12,6 @@ import numpy as np
 from vrbm.data.dataset import Domain
 from vrbm.data.rows import Rows, as_rows, ranges
 
-#: The type in which rows of each domain are kept.
-DTYPE = {Domain.SPIN: np.int8, Domain.BINARY: np.int8, Domain.UNIT: np.float32}
-
 _ALLOWED = {
     Domain.SPIN: {"−1", "1"},
     Domain.BINARY: {"0", "1"},

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from vrbm.data.dataset import Domain
-from vrbm.data.domains import DTYPE, DomainFinder
+from vrbm.data.domains import DomainFinder
 from vrbm.data.formats import open_tables
 from vrbm.data.rows import as_rows, ranges
 
@@ -91,7 +91,7 @@ class Stream:
 
     def _load(self, chunks: np.ndarray, count: int) -> np.ndarray:
         """The rows of some chunks, one chunk after the other."""
-        window = np.empty((count, self.shape[1]), DTYPE[self.domain])
+        window = np.empty((count, self.shape[1]), self.domain.dtype)
         filled = 0
         for start, stop in chunks.tolist():
             chunk = self.rows.read(start, stop)

@@ -55,10 +55,12 @@ def _read(path: Path, labels: str | None) -> Table:
             )
         if labels is None and values.shape[1] != len(fields):
             raise ValueError(f"the first line has {len(fields)} fields")
+        if labels is not None:  # longer lines would pass unseen
+            _check_fields(path, delimiter, has_header, fields, used)
     except UnicodeDecodeError:
         raise
     except ValueError as error:
-        _name_bad_field(path, delimiter, has_header, fields, used)
+        _check_fields(path, delimiter, has_header, fields, used)
         raise ValueError(f"{path} could not be read as numbers: {error}.") from error
     rows = ArrayRows(values, str(path), [columns[i] for i in used] if columns else None)
     if columns is None or labels is None:
@@ -92,10 +94,10 @@ def _is_number(field: str) -> bool:
     return True
 
 
-def _name_bad_field(
+def _check_fields(
     path: Path, delimiter: str, has_header: bool, fields: list[str], used: list[int]
 ) -> None:
-    """Raise an error that names the first field or line at fault."""
+    """Raise an error that names the first field or line at fault, if there is one."""
     row = -1 - has_header
     with _open(path) as file:
         for number, line in enumerate(file, start=1):

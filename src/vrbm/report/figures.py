@@ -9,6 +9,8 @@ import numpy as np
 from cycler import cycler
 from matplotlib.figure import Figure
 
+from vrbm.data.files import atomic
+
 #: Colours that people with colour-blindness can tell apart (Wong 2011, with two of Tol's).
 COLOURS = (
     "#000000", "#e69f00", "#56b4e9", "#009e73", "#f0e442",
@@ -46,14 +48,14 @@ def size_profiles(
 
 
 def save(figure: Figure, stem: Path) -> list[Path]:
-    """Write the figure as PNG and PDF, each first under a temporary name; return the paths."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for kind in ("png", "pdf"):
-        path = stem.with_suffix(f".{kind}")
-        temporary = path.with_name(f".{path.name}.part")
-        with matplotlib.rc_context(STYLE):
-            figure.savefig(temporary, format=kind)
-        temporary.replace(path)
-        paths.append(path)
+    """Write the figure as PNG and PDF; return the paths."""
+    paths = [stem.with_suffix(f".{kind}") for kind in ("png", "pdf")]
+    for path in paths:
+        save_as(figure, path)
     return paths
+
+
+def save_as(figure: Figure, path: Path) -> None:
+    """Write the figure in the format of the path's suffix, whole or not at all."""
+    with atomic(path) as temporary, matplotlib.rc_context(STYLE):
+        figure.savefig(temporary, format=path.suffix[1:])
