@@ -170,7 +170,7 @@ def test_sparse_file_and_data_set_file(tmp_path):
         BITS.reshape(15, 2, 5), test=BITS[:, :].reshape(15, 2, 5), train_labels=labels[:15]
     )
     data.save(tmp_path / "set.npz")
-    again = load(tmp_path / "set.npz")
+    again = load(str(tmp_path / "set.npz"))
     assert (
         again.content_hash == data.content_hash == Dataset.load(tmp_path / "set.npz").content_hash
     )

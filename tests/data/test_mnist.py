@@ -58,7 +58,7 @@ def test_bad_idx_files_say_what_was_expected_and_found(tmp_path, content, messag
 
 def test_paper_set_is_the_steps_in_turn(small_mnist):
     pixels = read_idx(small_mnist / "train-images-idx3-ubyte.gz")
-    data = mnist.paper_set(small_mnist)
+    data = mnist.paper_set(str(small_mnist))
     expected = steps.binarize(steps.recentre(steps.mean_pool(pixels)))
     np.testing.assert_array_equal(data.train, expected.reshape(20, 196))
     assert (data.name, data.domain, data.image_shape) == ("mnist", Domain.SPIN, (14, 14))

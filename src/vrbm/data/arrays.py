@@ -46,7 +46,7 @@ def from_array(
 
 
 def load(
-    path: Path,
+    path: Path | str,
     *,
     key: str | None = None,
     labels: str | None = None,
@@ -61,6 +61,7 @@ def load(
     array or column of labels. With `memory_map` the rows of an npy file stay on disk, in the type
     that they have there; all else is read to memory.
     """
+    path = Path(path)
     if memory_map and path.suffix != ".npy":
         raise ValueError(
             f"memory_map is True, but {path} is no npy file: convert it by numpy.save, or read "

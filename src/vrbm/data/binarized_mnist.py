@@ -30,7 +30,7 @@ PACKED = "binarized_mnist_packed.npz"
 PIXELS = 28 * 28
 
 
-def binarized_mnist(folder: Path | None = None, progress: Progress | None = None) -> Dataset:
+def binarized_mnist(folder: Path | str | None = None, progress: Progress | None = None) -> Dataset:
     """50,000 training, 10,000 validation and 10,000 test images of 28×28 pixels, 0/1, no labels."""
     packed = read_packed(folder, progress)
     rows = {
@@ -48,7 +48,7 @@ def binarized_mnist(folder: Path | None = None, progress: Progress | None = None
 
 
 def read_packed(
-    folder: Path | None = None,
+    folder: Path | str | None = None,
     progress: Progress | None = None,
     mirrors: Sequence[str] = MIRRORS,
     expected: Mapping[str, tuple[int, str]] = SPLITS,

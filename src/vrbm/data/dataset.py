@@ -92,7 +92,7 @@ class Dataset:
                     digest.update(array[start : start + step].astype(dtype).tobytes())
         return digest.hexdigest()
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Path | str) -> None:
         """Write the set to one npz file, whole or not at all."""
         arrays: dict[str, Any] = {
             field.name: value
@@ -101,13 +101,13 @@ class Dataset:
         }
         facts = {"name": self.name, "domain": self.domain, "image_shape": self.image_shape}
         arrays["facts"] = np.array(json.dumps(facts))
-        with atomic(path) as temporary, temporary.open("wb") as file:
+        with atomic(Path(path)) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, **arrays)
 
     @classmethod
-    def load(cls, path: Path) -> "Dataset":
+    def load(cls, path: Path | str) -> "Dataset":
         """Read a set that `save` wrote."""
-        arrays: dict[str, Any] = read_npz(path)
+        arrays: dict[str, Any] = read_npz(Path(path))
         if "facts" not in arrays:
             raise ValueError(
                 f"{path} holds no vrbm data set: read other files by vrbm.data.arrays."
