@@ -207,7 +207,11 @@ def test_label_columns(tmp_path):
         load(tmp_path / "b.csv", labels="kind")
     table = pyarrow.table({"x": [1, 0], "kind": ["cat", "dog"]})
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
-    assert load(tmp_path / "a.parquet", labels="kind").train_labels.tolist() == ["cat", "dog"]
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["rows"], file["kind"] = [[1], [0]], ["cat", "dog"]
+    for name in ("a.parquet", "a.h5"):
+        load(tmp_path / name, labels="kind").save(tmp_path / "a.npz")
+        assert load(tmp_path / "a.npz").train_labels.tolist() == ["cat", "dog"]
     with pytest.raises(ValueError, match=r"holds string in column 1 \('kind'\): expected numbers"):
         load(tmp_path / "a.parquet")
     for name in ("a.csv", "a.parquet"):
@@ -229,6 +233,9 @@ def test_parquet_missing_values(tmp_path):
         ("\n\n", "is empty"),
         ("a,b\n", "holds no rows of numbers"),
         ("a,b\n1,0\n1,x\n", r"holds 'x' in row 1, column 1 \('b'\) \(line 3\)"),
+        ("1,,0\n1,1,1\n", r"holds '' in row 0, column 1 \(line 1\)"),
+        ("1,NA\n1,1\n", r"holds 'NA' in row 0, column 1 \(line 1\)"),
+        ("1_0,1\n1,1\n", r"could not be read as numbers: .*1_0"),
         ("1,0\n1,\n", r"holds '' in row 1, column 1 \(line 2\)"),
         ("0,1,1\n1,0\n", r"has 2 fields in row 1"),
         ("1,0\n1,0,1\n", r"has 3 fields in row 1 \(line 2\): expected 2"),
@@ -240,6 +247,11 @@ def test_bad_text_files(tmp_path, text, message):
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(ValueError, match=message):
         load(tmp_path / "a.csv")
+
+
+def test_blank_lines_and_windows_line_ends(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b'\r\n"a, b",c\r\n1,0\r\n   \r\n0,1\r\n\r\n')
+    np.testing.assert_array_equal(load(tmp_path / "a.csv").train, [[1, 0], [0, 1]])
 
 
 def test_text_with_numbered_header_and_byte_order_mark(tmp_path):

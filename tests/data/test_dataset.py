@@ -48,6 +48,8 @@ def test_wrong_shapes():
         from_array(BITS, test=BITS[:, :3])
     with pytest.raises(ValueError, match="3 rows but 2 labels: pass one label for each row"):
         from_array(BITS, train_labels=[1, 2])
+    with pytest.raises(ValueError, match=r"train labels .* have shape \(3, 2\) and dtype int64"):
+        from_array(BITS, train_labels=np.zeros((3, 2), int))
     with pytest.raises(ValueError, match=r"image_shape \(3, 2\).*does not hold 4 values"):
         from_array(BITS, image_shape=(3, 2))
 

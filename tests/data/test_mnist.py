@@ -148,6 +148,9 @@ def test_binarized_mnist_is_downloaded_once_and_kept_packed(cache, server):
         for split in packed:
             np.testing.assert_array_equal(read[split], packed[split])
     assert len(server.requests) == 3
+    (cache / "binarized_mnist" / binarized.PACKED).write_bytes(b"damaged")
+    binarized.read_packed(mirrors=[server.url], expected=expected)
+    assert len(server.requests) == 6
     assert [path.name for path in (cache / "binarized_mnist").iterdir()] == [binarized.PACKED]
 
 

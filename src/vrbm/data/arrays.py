@@ -104,9 +104,16 @@ def _dataset(
     arrays: dict[str, Any] = {}
     for split, table in tables.items():
         arrays[split] = _mapped(table.rows) if memory_map else _in_memory(table.rows, domain)
-        arrays[f"{split}_labels"] = table.labels
+        arrays[f"{split}_labels"] = _plain(table.labels)
     image_shape = image_shape or tables["train"].rows.image_shape
     return Dataset(name=name, domain=domain, image_shape=image_shape, **arrays)
+
+
+def _plain(labels: np.ndarray | None) -> np.ndarray | None:
+    """Labels as numbers or text: files of objects would need pickle."""
+    if labels is None or labels.dtype.kind not in "OS":
+        return labels
+    return np.array([x.decode() if isinstance(x, bytes) else str(x) for x in labels])
 
 
 def _mapped(rows: Rows) -> np.ndarray:

@@ -57,7 +57,9 @@ def read_packed(
     home = given_folder("binarized_mnist", folder)
     if home is None:
         home = cache_directory() / "binarized_mnist"
-        if not (home / PACKED).exists():
+        try:
+            return _from_npz(home / PACKED, expected)
+        except (FileNotFoundError, ValueError):  # not there yet, or damaged
             _download(home, mirrors, expected, progress)
     if (home / PACKED).is_file():
         return _from_npz(home / PACKED, expected)

@@ -50,6 +50,11 @@ class Dataset:
                     f"{split} of data set {self.name!r} has shape {rows.shape}: pass at least "
                     f"one row, with {self.n_visible} values in each, as in train."
                 )
+            if labels is not None and (labels.ndim != 1 or labels.dtype.kind not in "biufU"):
+                raise ValueError(
+                    f"{split} labels of data set {self.name!r} have shape {labels.shape} and dtype "
+                    f"{labels.dtype}: pass one number or one text for each row."
+                )
             if labels is not None and len(labels) != len(rows):
                 raise ValueError(
                     f"{split} of data set {self.name!r} has {len(rows)} rows but "

@@ -85,10 +85,12 @@ def paper_set(
     which it used. The default is mean pooling without the filter: early trials on it came to
     ⟨z⟩ ≈ 131, where the paper reports 132.
     """
-    pool = {"mean": steps.mean_pool, "max": steps.max_pool}[pooling]
+    poolings = {"mean": steps.mean_pool, "max": steps.max_pool}
+    if pooling not in poolings:
+        raise ValueError(f"pooling is {pooling!r}: pass 'mean' or 'max'.")
 
     def rows(pixels: np.ndarray) -> np.ndarray:
-        pooled = steps.recentre(pool(pixels))
+        pooled = steps.recentre(poolings[pooling](pixels))
         if smooth:
             pooled = steps.recentre(steps.smooth(pooled))
         return steps.flatten(steps.binarize(pooled))

@@ -3,18 +3,24 @@
 import csv
 import gzip
 import zlib
+from collections.abc import Iterator
 from io import TextIOWrapper
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from vrbm.data.rows import ArrayRows, Table
 
+#: How files spell a value that is missing; such a field makes no header.
+MISSING = {"", "?", "-", "na", "n/a", "nan", "null", "none"}
+
 
 def read_text(path: Path, labels: str | None = None) -> Table:
     """All rows of a text file, gzipped if its name ends in .gz; `labels` names the label column.
 
-    The first line is a header when one of its fields is no number, or when it counts 0, 1, 2, ….
+    The first line is a header when one of its fields is neither a number nor a word for a missing
+    one, or when it counts 0, 1, 2, ….
     """
     try:
         return _read(path, labels)
@@ -24,15 +30,15 @@ def read_text(path: Path, labels: str | None = None) -> Table:
 
 def _read(path: Path, labels: str | None) -> Table:
     with _open(path) as file:
-        lines = (line for line in file if line.strip())
+        lines = _lines(file)
         first, second = next(lines, ""), next(lines, "")
     if not first:
         raise ValueError(f"{path} is empty: expected at least one line of numbers.")
     delimiter = _delimiter(second or first)
     fields = _split(first, delimiter)
-    has_header = not all(_is_number(field) for field in fields) or (
-        len(fields) > 2 and fields == [str(i) for i in range(len(fields))]
-    )
+    named = [field for field in fields if field.lower() not in MISSING and not _is_number(field)]
+    counted = len(fields) > 2 and fields == [str(i) for i in range(len(fields))]
+    has_header = bool(named) or counted
     columns = fields if has_header else None
     if has_header and not second:
         raise ValueError(
@@ -45,10 +51,9 @@ def _read(path: Path, labels: str | None) -> Table:
     try:
         with _open(path) as file:
             values = np.loadtxt(
-                file,
+                islice(_lines(file), int(has_header), None),
                 comments=None,
                 delimiter=None if delimiter == " " else delimiter,
-                skiprows=int(has_header),
                 usecols=None if labels is None else used,
                 quotechar='"',
                 ndmin=2,
@@ -72,6 +77,11 @@ def _open(path: Path) -> TextIOWrapper:
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding="utf-8-sig")
     return path.open(encoding="utf-8-sig")
+
+
+def _lines(file: TextIOWrapper) -> Iterator[str]:
+    """The lines that are not blank."""
+    return (line for line in file if line.strip())
 
 
 def _delimiter(line: str) -> str:
@@ -124,8 +134,7 @@ def _check_fields(
 def _labels(path: Path, delimiter: str, column: int) -> np.ndarray:
     """A column below the header, as whole numbers if it holds nothing else, or as text."""
     with _open(path) as file:
-        lines = [line for line in file if line.strip()]
-    text = np.array([_split(line, delimiter)[column] for line in lines[1:]])
+        text = np.array([_split(line, delimiter)[column] for line in islice(_lines(file), 1, None)])
     try:
         return text.astype(np.int64)
     except ValueError:
