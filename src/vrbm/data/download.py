@@ -44,7 +44,8 @@ def fetch(
             problems.append(f"{url}: {error}")
     raise OSError(
         f"{name} could not be downloaded to {folder}. " + "; ".join(problems) + ". "
-        "Check the connection, or get the files by other means and pass their folder."
+        "Check the connection, or get the files by other means and pass their "
+        "folder, or name the directory that holds it by the environment variable VRBM_DATA."
     )
 
 

@@ -22,7 +22,7 @@ SPLIT_NAMES = {
     "test": (("test", "x_test"), ("test_labels", "y_test")),
 }
 
-SUFFIXES = ".npy, .npz, .csv, .tsv, .txt (each also .gz), .parquet, .h5, .hdf5"
+SUFFIXES = ".npy, .npz, .csv, .tsv, .txt, .csv.gz, .tsv.gz, .txt.gz, .parquet, .h5, .hdf5"
 
 
 def open_tables(path: Path, key: str | None = None, labels: str | None = None) -> dict[str, Table]:
@@ -34,17 +34,19 @@ def open_tables(path: Path, key: str | None = None, labels: str | None = None) -
         raise FileNotFoundError(f"{path} does not exist.")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: pass one file ({SUFFIXES}).")
-    suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        suffix = path.with_suffix("").suffix.lower() + suffix
     if key is not None and suffix not in (".npz", ".h5", ".hdf5"):
         raise ValueError(f"key is {key!r}, but {path} has no named arrays: leave it out.")
-    match suffix.lower():
+    match suffix:
         case ".npy":
             if labels is not None:
                 raise ValueError(f"labels is {labels!r}, but {path} holds one array: leave it out.")
             return {"train": Table(ArrayRows(_numpy(path), str(path)))}
         case ".npz":
             return _npz(path, key, labels)
-        case ".csv" | ".tsv" | ".txt":
+        case ".csv" | ".tsv" | ".txt" | ".csv.gz" | ".tsv.gz" | ".txt.gz":
             return {"train": read_text(path, labels)}
         case ".parquet":
             require("pyarrow", path)
@@ -53,7 +55,7 @@ def open_tables(path: Path, key: str | None = None, labels: str | None = None) -
             return {"train": read_parquet(path, labels)}
         case ".h5" | ".hdf5":
             return _hdf5(path, key, labels)
-    raise ValueError(f"{path} has the suffix {path.suffix!r}: expected one of {SUFFIXES}.")
+    raise ValueError(f"{path} has the suffix {suffix!r}: expected one of {SUFFIXES}.")
 
 
 def require(package: str, path: Path) -> Any:
@@ -68,6 +70,13 @@ def require(package: str, path: Path) -> Any:
 
 def _numpy(path: Path) -> np.ndarray:
     """A memory-mapped npy file."""
+    with path.open("rb") as file:
+        head = file.read(6)
+    if head != b"\x93NUMPY":
+        raise ValueError(
+            f"{path} is no whole npy file: it should begin with the bytes 93 4e 55 4d 50 59, but "
+            f"begins with {head.hex(' ') or 'nothing: it is empty'}. Write it by numpy.save."
+        )
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except (EOFError, ValueError) as error:

@@ -74,7 +74,7 @@ def _read(path: Path, labels: str | None) -> Table:
 
 
 def _open(path: Path) -> TextIOWrapper:
-    if path.suffix == ".gz":
+    if path.suffix.lower() == ".gz":
         return gzip.open(path, "rt", encoding="utf-8-sig")
     return path.open(encoding="utf-8-sig")
 
