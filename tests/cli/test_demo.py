@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
-from vrbm import Spin
 from vrbm.cli import main
+from vrbm.data.digits import digits
 from vrbm.experiments.demo import template_model
 from vrbm.report import figures
 
@@ -21,8 +20,7 @@ def test_demo_prints_the_table_and_writes_the_figure(tmp_path, capsys):
 
 def test_each_template_has_the_stated_field_on_its_own_digit():
     demo = template_model(field=3.0, max_hidden=12)
-    images, labels = load_digits(return_X_y=True)
-    v = Spin().encode(images > 8)
+    v, labels = digits().train, digits().train_labels
     fields = v @ np.asarray(demo.model.W).T + np.asarray(demo.model.b)
     own = [fields[labels == digit, digit].mean() for digit in range(10)]
     np.testing.assert_allclose(own, 3.0, rtol=1e-4)

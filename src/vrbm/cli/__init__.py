@@ -10,10 +10,15 @@ import tyro
 from tyro.conf import subcommand
 
 import vrbm
+from vrbm.cli.data import Data
 from vrbm.cli.demo import Demo
 from vrbm.cli.info import Info
 
-Command = Annotated[Demo, subcommand("demo")] | Annotated[Info, subcommand("info")]
+Command = (
+    Annotated[Data, subcommand("data")]
+    | Annotated[Demo, subcommand("demo")]
+    | Annotated[Info, subcommand("info")]
+)
 
 
 def main(arguments: list[str] | None = None) -> int:

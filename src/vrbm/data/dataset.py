@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from vrbm.data.files import atomic
+from vrbm.data.files import atomic, read_npz
 
 
 class Domain(StrEnum):
@@ -20,12 +20,17 @@ class Domain(StrEnum):
     BINARY = "0/1"
     UNIT = "[0, 1]"
 
+    @property
+    def dtype(self) -> np.dtype:
+        """The type in which rows of this domain are kept: int8, or float32 for [0, 1]."""
+        return np.dtype(np.float32 if self is Domain.UNIT else np.int8)
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """Rows of N values, split for training, validation and test, with labels.
 
-    Rows are int8 for ±1 and 0/1, float32 for [0, 1]; any of them may be memory-mapped.
+    Rows are int8 for ±1 and 0/1, float32 for [0, 1]; memory-mapped rows keep the type of the file.
     """
 
     name: str
@@ -44,6 +49,11 @@ class Dataset:
                 raise ValueError(
                     f"{split} of data set {self.name!r} has shape {rows.shape}: pass at least "
                     f"one row, with {self.n_visible} values in each, as in train."
+                )
+            if labels is not None and (labels.ndim != 1 or labels.dtype.kind not in "biufU"):
+                raise ValueError(
+                    f"{split} labels of data set {self.name!r} have shape {labels.shape} and dtype "
+                    f"{labels.dtype}: pass one number or one text for each row."
                 )
             if labels is not None and len(labels) != len(rows):
                 raise ValueError(
@@ -71,18 +81,23 @@ class Dataset:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of domain, shapes, types and values, in order: the same for the same data."""
+        """SHA-256 of domain, shapes, types and values, in order: the same for the same data.
+
+        Rows count in the type of their domain, so that memory-mapped data have the same hash.
+        """
         digest = hashlib.sha256(f"{self.domain} {self.image_shape}".encode())
         for split, rows, labels in self.splits():
             for kind, array in (("rows", rows), ("labels", labels)):
                 if array is None:
                     continue
-                digest.update(f"{split} {kind} {array.shape} {array.dtype}".encode())
-                for start in range(0, len(array), 1 << 14):
-                    digest.update(np.ascontiguousarray(array[start : start + (1 << 14)]).tobytes())
+                dtype = self.domain.dtype if kind == "rows" else array.dtype
+                digest.update(f"{split} {kind} {array.shape} {dtype}".encode())
+                step = max(1, (1 << 22) // array[0].size)
+                for start in range(0, len(array), step):
+                    digest.update(array[start : start + step].astype(dtype).tobytes())
         return digest.hexdigest()
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Path | str) -> None:
         """Write the set to one npz file, whole or not at all."""
         arrays: dict[str, Any] = {
             field.name: value
@@ -91,19 +106,18 @@ class Dataset:
         }
         facts = {"name": self.name, "domain": self.domain, "image_shape": self.image_shape}
         arrays["facts"] = np.array(json.dumps(facts))
-        with atomic(path) as temporary, temporary.open("wb") as file:
+        with atomic(Path(path)) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, **arrays)
 
     @classmethod
-    def load(cls, path: Path) -> "Dataset":
+    def load(cls, path: Path | str) -> "Dataset":
         """Read a set that `save` wrote."""
-        with np.load(path, allow_pickle=False) as stored:
-            if "facts" not in stored:
-                raise ValueError(
-                    f"{path} holds no vrbm data set: read other files by vrbm.data.arrays."
-                )
-            arrays = {name: stored[name] for name in stored.files if name != "facts"}
-            facts: dict[str, Any] = json.loads(str(stored["facts"]))
+        arrays: dict[str, Any] = read_npz(Path(path))
+        if "facts" not in arrays:
+            raise ValueError(
+                f"{path} holds no vrbm data set: read other files by vrbm.data.arrays."
+            )
+        facts: dict[str, Any] = json.loads(str(arrays.pop("facts")))
         shape = facts["image_shape"]
         return cls(
             name=facts["name"],

@@ -2,9 +2,13 @@
 
 import os
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import numpy as np
 
 
 @contextmanager
@@ -28,6 +32,19 @@ def atomic(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def read_npz(path: Path) -> dict[str, np.ndarray]:
+    """All arrays of an npz file; a truncated or damaged one is an error that says so."""
+    try:
+        with zipfile.ZipFile(path):  # np.load would take other kinds of files too
+            pass
+        with np.load(path, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
+        raise ValueError(
+            f"{path} is no whole npz file of numbers ({error}): write it by numpy.savez."
+        ) from error
 
 
 def cache_directory() -> Path:

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.datasets import load_digits
 
-from vrbm.model import GrandCanonicalRBM, Spin
+from vrbm.data.digits import digits
+from vrbm.model import GrandCanonicalRBM
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,9 @@ def template_model(field: float = 4.0, max_hidden: int = 16) -> Demo:
     A template is the mean image of its digit less the mean of all images, scaled so that its own
     digit gives the hidden unit a mean field of `field`.
     """
-    images, labels = load_digits(return_X_y=True)
-    v = Spin().encode(images > images.max() / 2, "digits")
+    data = digits()
+    v, labels = data.train, data.train_labels
+    assert labels is not None
     mean = v.mean(axis=0)
     W = np.zeros((max_hidden, v.shape[1]))
     b = np.zeros(max_hidden)

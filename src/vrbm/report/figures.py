@@ -48,9 +48,14 @@ def size_profiles(
 
 
 def save(figure: Figure, stem: Path) -> list[Path]:
-    """Write the figure as PNG and PDF, each whole or not at all; return the paths."""
-    paths = [stem.with_suffix(".png"), stem.with_suffix(".pdf")]
+    """Write the figure as PNG and PDF; return the paths."""
+    paths = [stem.with_suffix(f".{kind}") for kind in ("png", "pdf")]
     for path in paths:
-        with matplotlib.rc_context(STYLE), atomic(path) as temporary:
-            figure.savefig(temporary, format=path.suffix[1:])
+        save_as(figure, path)
     return paths
+
+
+def save_as(figure: Figure, path: Path) -> None:
+    """Write the figure in the format of the path's suffix, whole or not at all."""
+    with atomic(path) as temporary, matplotlib.rc_context(STYLE):
+        figure.savefig(temporary, format=path.suffix[1:])

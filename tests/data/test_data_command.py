@@ -1,0 +1,106 @@
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from vrbm.cli import main
+from vrbm.data.arrays import from_array, load
+from vrbm.data.dataset import Dataset, Domain
+
+
+def run(capsys, *arguments) -> tuple[int, str, str]:
+    status = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_digits_are_written_with_a_picture_beside(capsys, tmp_path):
+    status, out, _ = run(capsys, "data", "digits", "--out", tmp_path / "digits.npz")
+    assert status == 0
+    data = Dataset.load(tmp_path / "digits.npz")
+    assert data.content_hash in out
+    for fact in ("N = 64", "domain ±1", "1,438", "359", "8×8", "digits.png"):
+        assert fact in out
+    assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_describe_states_what_a_file_holds(capsys, tmp_path):
+    rows = np.array([[0, 1, 1], [0, 1, 0]])
+    np.save(tmp_path / "mine.npy", rows)
+    picture = tmp_path / "mine.pdf"
+    status, out, _ = run(capsys, "data", "describe", tmp_path / "mine.npy", "--picture", picture)
+    assert status == 0
+    for fact in (
+        "mine: N = 3, domain 0/1",
+        "0.5000",
+        "none",
+        load(tmp_path / "mine.npy").content_hash,
+    ):
+        assert fact in out
+    assert picture.read_bytes().startswith(b"%PDF")
+
+
+def test_describe_with_labels_and_shape(capsys, tmp_path):
+    (tmp_path / "a.csv").write_text("kind,a,b,c,d\ncat,1,0,0.5,0\ndog,0,0,0,1\n")
+    status, out, _ = run(
+        capsys, "data", "describe", tmp_path / "a.csv", "--labels", "kind", "--image-shape", 2, 2,
+        "--out", tmp_path / "a.npz",
+    )  # fmt: skip
+    assert status == 0
+    assert "2: cat, dog" in out
+    data = Dataset.load(tmp_path / "a.npz")
+    assert (data.domain, data.image_shape) == (Domain.UNIT, (2, 2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["describe", "{}/absent.npy"], "absent.npy does not exist"),
+        (["describe", "{}"], "is a folder"),
+        (["describe", "{}/bad.csv"], "holds 'x' in row 0, column 1 ('b') (line 2)"),
+        (["describe", "{}/nan.npy"], "holds nan in row 1, column 0"),
+        (["describe", "{}/nan.npy", "--key", "a"], "has no named arrays"),
+        (["digits", "--out", "{}/a.csv"], "must end in .npz"),
+        (["digits", "--picture", "{}/a.gif"], "must end in .png, .pdf or .svg"),
+        (["digits", "--out", "/dev/null/a.npz"], "/dev/null"),
+        (["mnist", "--folder", "{}"], "neither train-images-idx3-ubyte nor"),
+        (["mnist", "--variant", "mnist", "--smooth"], "do not apply to --variant mnist"),
+        (["mnist", "--domain", "spin"], "--domain does not apply"),
+    ],
+)
+def test_errors_are_one_sentence(capsys, tmp_path, arguments, message):
+    (tmp_path / "bad.csv").write_text("a,b\n1,x\n")
+    np.save(tmp_path / "nan.npy", np.array([[1.0], [np.nan]]))
+    status, _, err = run(capsys, "data", *[argument.format(tmp_path) for argument in arguments])
+    assert status == 2
+    assert message in err
+    assert "Traceback" not in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.csv", "nan.npy"]
+
+
+def test_mnist_variants(capsys, small_mnist):
+    for variant, facts in (
+        ([], ["N = 196", "14×14", "domain ±1"]),
+        (["--pooling", "max", "--smooth"], ["N = 196"]),
+        (["--variant", "mnist"], ["N = 784", "domain [0, 1]"]),
+        (["--variant", "fashion", "--domain", "binary"], ["fashion_mnist", "domain 0/1"]),
+    ):
+        status, out, _ = run(capsys, "data", "mnist", "--folder", small_mnist, *variant)
+        assert status == 0
+        assert all(fact in out for fact in facts)
+
+
+def test_ising_passes_on_what_is_given(capsys, monkeypatch):
+    seen = {}
+
+    def paper_set(**given):
+        seen.update(given)
+        return from_array(np.ones((2, 9)), name="ising")
+
+    monkeypatch.setitem(sys.modules, "vrbm.data.ising", SimpleNamespace(paper_set=paper_set))
+    arguments = ["--L", 3, "--temperatures", 1.5, 2, "--n-train", 2, "--seed", 7]
+    status, out, _ = run(capsys, "data", "ising", *arguments)
+    assert status == 0
+    assert "ising: N = 9" in out
+    assert seen == {"L": 3, "temperatures": (1.5, 2.0), "n_train": 2, "seed": 7}
