@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from idx_bytes import idx
+
+from tests.data.idx_bytes import idx
 
 
 @pytest.fixture

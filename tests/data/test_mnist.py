@@ -3,8 +3,8 @@ import hashlib
 
 import numpy as np
 import pytest
-from idx_bytes import idx
 
+from tests.data.idx_bytes import idx
 from vrbm.data import binarized_mnist as binarized
 from vrbm.data import images as steps
 from vrbm.data import mnist
