@@ -3,16 +3,17 @@ PYTHON ?= python3
 VENV ?= .venv
 LOCK ?= requirements/locked.txt
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready
+READY := $(VENV)/.ready-$(notdir $(LOCK))
 
-.PHONY: demo test lint types imports docs tests test-slow bench format lock clean
+.PHONY: demo test lint types imports docs unit test-slow bench format lock clean
 
 demo: $(READY)
 	$(BIN)/vrbm demo
 
-test: lint types imports docs tests
+test: lint types imports docs unit
 
 $(READY): pyproject.toml $(LOCK)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and f"vrbm needs Python 3.11 or later; {sys.executable} is {sys.version.split()[0]}. Use make PYTHON=...")'
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(LOCK) -e ".[dev,docs]"
 	touch $@
@@ -30,7 +31,7 @@ imports: $(READY)
 docs: $(READY)
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
-tests: $(READY)
+unit: $(READY)
 	$(BIN)/pytest --cov=vrbm --cov-report=term:skip-covered
 
 test-slow: $(READY)
@@ -50,4 +51,4 @@ lock: $(READY)
 	$(BIN)/uv pip compile -q --resolution lowest-direct --python-version 3.11 --extra dev --extra docs --no-header --no-annotate pyproject.toml -o requirements/lowest.txt
 
 clean:
-	rm -rf $(VENV) docs/_build demo .coverage .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-* docs/_build demo .coverage .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -23,8 +23,18 @@ exclude_patterns = ["_build"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_use_ivar = True
-suppress_warnings = ["myst.header"]
 default_role = "code"
+
+
+# Links between the files of the repository, as the README has them, and where the site has the same.
+PLACES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
+
+
+def relink(app, relative_path, parent_docname, content):
+    """Point the links of included files at pages of the site."""
+    for target, page in PLACES.items():
+        content[0] = content[0].replace(f"]({target})", f"]({page})")
+    content[0] = content[0].replace("[CITATION.cff](CITATION.cff)", "CITATION.cff")
 
 
 def escape_bars(app, what, name, obj, options, lines):
@@ -46,4 +56,5 @@ def setup(app):
     # MathML, which browsers draw themselves: the site needs no network.
     app.add_html_math_renderer("mathml", (inline_mathml, None), (block_mathml, None))
     # After napoleon has turned sections into fields.
+    app.connect("include-read", relink)
     app.connect("autodoc-process-docstring", escape_bars, priority=900)

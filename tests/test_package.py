@@ -22,6 +22,8 @@ def test_every_public_name_can_be_had():
     for name in vrbm.__all__:
         assert getattr(vrbm, name) is not None
         assert name in dir(vrbm)
+    for module in ("model", "data", "training"):
+        assert getattr(vrbm, module).__name__ == f"vrbm.{module}"
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         vrbm.Nothing  # noqa: B018
 

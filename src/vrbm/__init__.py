@@ -3,51 +3,48 @@
 Names are imported when first used, so that ``import vrbm`` starts nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Binary",
+    "Constant",
+    "Custom",
+    "FixedSize",
+    "GrandCanonicalRBM",
+    "Local",
+    "Penalizing",
+    "Potential",
+    "Spin",
+    "Unit",
+    "exact",
+]
 
 if TYPE_CHECKING:
     from vrbm.model import (
         Binary,
         Constant,
+        Custom,
         FixedSize,
         GrandCanonicalRBM,
         Local,
         Penalizing,
+        Potential,
         Spin,
+        Unit,
         exact,
     )
+else:
 
-_HOME = {
-    "Binary": "vrbm.model",
-    "Constant": "vrbm.model",
-    "FixedSize": "vrbm.model",
-    "GrandCanonicalRBM": "vrbm.model",
-    "Local": "vrbm.model",
-    "Penalizing": "vrbm.model",
-    "Spin": "vrbm.model",
-    "exact": "vrbm.model",
-}
+    def __getattr__(name):
+        from importlib import import_module
 
-__all__ = [
-    "Binary",
-    "Constant",
-    "FixedSize",
-    "GrandCanonicalRBM",
-    "Local",
-    "Penalizing",
-    "Spin",
-    "exact",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+        if name in __all__:
+            return getattr(import_module("vrbm.model"), name)
+        if name in ("data", "model", "training"):
+            return import_module(f"vrbm.{name}")
         raise AttributeError(f"module 'vrbm' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
 
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    def __dir__():
+        return sorted([*globals(), *__all__])

@@ -45,6 +45,12 @@ POTENTIALS = {
     "negative": (vrbm.Constant(-0.4, absorb_log2=False), lambda W, b, s: -0.4, False, True),
     "fixed": (vrbm.FixedSize(), lambda W, b, s: 0.0, False, False),
     "local": (vrbm.Local(1.2), lambda W, b, s: 1.2 * log_sum(s, b), False, True),
+    "local absorbed": (
+        vrbm.Local(1.1, absorb_log2=True),
+        lambda W, b, s: 1.1 * log_sum(s, b),
+        True,
+        True,
+    ),
     "function": (user_potential, lambda W, b, s: user_potential(W, b), True, True),
     "function by unit": (user_prices, lambda W, b, s: user_prices(W, b), True, True),
 }

@@ -75,12 +75,35 @@ def test_samples_follow_the_probabilities():
     assert ((counts[1:] - expected) ** 2 / expected).sum() < chi2.ppf(1 - 1e-6, 8)
 
 
-def test_a_draw_never_falls_into_a_tail_below_the_resolution():
+def test_a_draw_never_falls_into_a_tail_below_the_resolution(monkeypatch):
     """A uniform number of exactly 0 must not select every size with a probability above 0."""
+    monkeypatch.setattr(jax.random, "uniform", lambda key, shape, dtype: jnp.zeros(shape, dtype))
     survival = jnp.array([1.0, 1e-30, 1e-38], jnp.float32)
     sizes = layer_size.SizeScan(survival, jnp.float32(0), survival, survival)
-    many = jax.tree.map(lambda a: jnp.broadcast_to(a, (2_000_000, *a.shape)), sizes)
-    assert (layer_size.sample(jax.random.key(0), many) == 1).all()
+    assert layer_size.sample(jax.random.key(0), sizes) == 1
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 90), st.floats(0.01, 30), st.integers(0, 2**31))
+def test_the_survival_falls_and_keeps_its_digits_in_the_tail(size, scale, seed):
+    """Relative accuracy of P(z ≥ a) down to 1e-30 of the largest, in float32."""
+    steps = np.random.default_rng(seed).normal(-1, scale, (2, size)).astype(np.float32)
+    log_weights = np.asarray(layer_size.scan(jnp.asarray(steps)).log_weights, np.float64)
+    weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
+    tails = weights[:, ::-1].cumsum(axis=1)[:, ::-1]
+    expected = tails / tails[:, :1]
+    survival = np.asarray(layer_size.scan(jnp.asarray(steps)).survival, np.float64)
+    seen = expected > 1e-30
+    assert_allclose(survival[seen], expected[seen], rtol=1e-4)
+    assert (np.diff(survival, axis=1) <= 1e-6 * survival[:, :-1]).all()
+
+
+@pytest.mark.parametrize("price", [1e2, 1e4, 1e8])
+def test_a_unit_that_costs_too_much_spoils_no_other(price):
+    steps = np.full((1, 40), -price, np.float32)
+    steps[0, :20] = 0.3
+    sizes = layer_size.scan(jnp.asarray(steps))
+    assert_allclose(sizes.probabilities, plain(steps)[2], atol=3e-7)
 
 
 def test_full_layer():

@@ -27,7 +27,7 @@ def test_fields_up_to_ten_thousand(potential, hidden, field):
     W = jnp.asarray(rng.normal(size=(70, 4)) * field / 4, jnp.float32)
     b = jnp.asarray(rng.normal(size=70) * field / 2, jnp.float32)
     model = vrbm.GrandCanonicalRBM(
-        W, b, jnp.zeros(4), hidden=hidden, potential=POTENTIALS[potential][0]
+        W, b, jnp.zeros(4, jnp.float32), hidden=hidden, potential=POTENTIALS[potential][0]
     )
     v = jnp.asarray(rng.choice([-1, 1], (5, 4)))
     values = jax.jit(everything)(model, v)
@@ -43,7 +43,7 @@ def test_many_units_and_any_price(size, mu):
     rng = np.random.default_rng(1)
     W = jnp.asarray(rng.normal(size=(size, 2)) * 1e4, jnp.float32)
     model = vrbm.GrandCanonicalRBM(
-        W, jnp.zeros(size, jnp.float32), jnp.zeros(2), potential=vrbm.Constant(mu)
+        W, jnp.zeros(size, jnp.float32), jnp.zeros(2, jnp.float32), potential=vrbm.Constant(mu)
     )
     values = jax.jit(everything)(model, jnp.array([[1.0, -1.0]]))
     assert all(bool(jnp.isfinite(value).all()) for value in values)
@@ -57,8 +57,8 @@ def test_a_hundred_thousand_idle_units_are_exact():
     size = 100_000
     model = vrbm.GrandCanonicalRBM(
         jnp.zeros((size, 1), jnp.float32),
-        jnp.zeros(size),
-        jnp.zeros(1),
+        jnp.zeros(size, jnp.float32),
+        jnp.zeros(1, jnp.float32),
         potential=vrbm.Constant(1.0),
     )
     mean = model.mean_size(jnp.ones(1))

@@ -9,7 +9,7 @@ from vrbm.model.potential import active_units, energy_quanta
 
 
 def mu(potential, W, b, hidden=None):
-    return potential.mu(jnp.asarray(W), jnp.asarray(b), hidden or vrbm.Spin())
+    return potential.value(jnp.asarray(W), jnp.asarray(b), hidden or vrbm.Spin())
 
 
 RNG = np.random.default_rng(0)
@@ -83,9 +83,9 @@ def test_sign_and_order_do_not_matter():
 
 def test_quanta_and_active_units():
     assert_allclose(
-        energy_quanta(jnp.asarray(W), jnp.asarray(B)), abs(W).mean(axis=1) + abs(B), rtol=1e-12
+        energy_quanta(jnp.asarray(W), jnp.asarray(B), 1.0), abs(W).mean(axis=1) + abs(B), rtol=1e-12
     )
-    far = energy_quanta(jnp.r_[100 * jnp.ones((4, 5)), jnp.zeros((9, 5))], jnp.zeros(13))
+    far = energy_quanta(jnp.r_[100 * jnp.ones((4, 5)), jnp.zeros((9, 5))], jnp.zeros(13), 1.0)
     assert_allclose(active_units(far), 4)
 
 
@@ -108,15 +108,46 @@ def test_local_price_is_never_earned_by_an_idle_unit():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: vrbm.Penalizing(p=0.5), r"p is 0.5: the norm needs a finite p ≥ 1"),
+        (lambda: vrbm.Penalizing(p=0.5), r"p is 0.5: pass a finite number of at least 1"),
         (lambda: vrbm.Penalizing(p=float("nan")), r"p is nan"),
-        (lambda: vrbm.Constant(float("inf")), r"mu is inf"),
-        (lambda: vrbm.Local(-1.0), r"beta is -1.0"),
+        (lambda: vrbm.Constant(float("inf")), r"mu is inf: pass a finite number"),
+        (lambda: vrbm.Constant("a"), r"mu is 'a'"),
+        (lambda: vrbm.Constant(None), r"mu is None"),
+        (lambda: vrbm.Local(-1.0), r"beta is -1.0: pass a finite number of at least 0"),
     ],
 )
 def test_bad_arguments(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda W, b: jnp.inf, "not finite"),
+        (lambda W, b: None, "pass a function of W"),
+        (lambda W: 1.0, "pass a function of W"),
+    ],
+)
+def test_functions_that_are_no_potential(function, message):
+    model = vrbm.GrandCanonicalRBM(W, B, np.zeros(5), potential=function)
+    with pytest.raises(ValueError, match=message):
+        model.chemical_potential()
+
+
+@pytest.mark.parametrize("scale", [0.03, 0.0499, 0.0501, 0.1, 0.1999, 0.2001, 0.5])
+def test_the_series_joins_the_difference(scale):
+    """μ of one unit in float64, on both sides of the place where the series ends."""
+    with np.errstate(all="raise"):
+        exact = np.longdouble(scale) / np.tanh(np.longdouble(scale))
+    value = mu(vrbm.Penalizing(), np.zeros((1, 1)), np.array([scale]))
+    assert_allclose(float(value) - 1, float(exact - 1), rtol=1e-11)
+
+
+def test_second_derivative_for_p_2():
+    zero = (jnp.zeros((1, 1)), jnp.zeros(1))
+    quanta = lambda b: energy_quanta(zero[0], b, 2.0)[0]  # noqa: E731
+    assert_allclose(jax.hessian(quanta)(zero[1]), [[2.0]])
 
 
 def test_a_function_must_return_one_number_or_one_for_each_unit():
@@ -127,5 +158,5 @@ def test_a_function_must_return_one_number_or_one_for_each_unit():
 
 @pytest.mark.parametrize("potential", [3.0, "penalizing", vrbm.Penalizing])
 def test_what_is_no_potential(potential):
-    with pytest.raises(TypeError, match="pass a potential such as"):
+    with pytest.raises(ValueError, match="pass a potential such as"):
         vrbm.GrandCanonicalRBM(W, B, np.zeros(5), potential=potential)

@@ -1,21 +1,32 @@
 """Every equation of section 2 against sums over all (v, h, z)."""
 
+import pickle
+from copy import deepcopy
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.scipy.special import logsumexp
 from numpy.testing import assert_allclose
 
 import vrbm
 from tests.model.oracle import POTENTIALS, Oracle
+from vrbm.model import exact
 
 FEW_POTENTIALS = ("absorbed", "fixed", "local")
 PAIRS = [(v, h) for v in ("spin", "binary") for h in ("spin", "binary")]
 
 
 CASES = [(v, h, p) for v, h in PAIRS for p in POTENTIALS]
-# Where each case costs a compilation: all potentials once, and all unit types with three of them.
-FEWER = [case for case in CASES if case[:2] == ("spin", "binary") or case[2] in FEW_POTENTIALS]
+# Where each case costs a compilation: all potentials once, and all unit types with three of them;
+# the rest is slow.
+COSTLY = [
+    case
+    if case[:2] == ("spin", "binary") or case[2] in FEW_POTENTIALS
+    else pytest.param(case, marks=pytest.mark.slow)
+    for case in CASES
+]
 
 
 @pytest.fixture(scope="module", params=CASES, ids="-".join)
@@ -23,7 +34,7 @@ def oracle(request):
     return Oracle(*request.param)
 
 
-@pytest.fixture(scope="module", params=FEWER, ids="-".join)
+@pytest.fixture(scope="module", params=COSTLY, ids="-".join)
 def costly(request):
     return Oracle(*request.param)
 
@@ -108,19 +119,19 @@ def test_expected_free_energy(oracle):
 
 
 @pytest.mark.parametrize("n", [3, 4], ids=["over v", "over h and z"])
-@pytest.mark.parametrize("case", FEWER, ids="-".join)
+@pytest.mark.parametrize("case", COSTLY, ids="-".join)
 def test_enumeration(case, n):
     oracle = Oracle(*case, n=n, k=3, seed=1)
     v, p = oracle.v[oracle.index], np.bincount(oracle.index, oracle.p)
     log_p = jax.jit(vrbm.exact.log_probability)(oracle.model, oracle.v)
     assert_allclose(log_p, np.log(p), rtol=1e-11)
     moments = jax.jit(vrbm.exact.moments)(oracle.model)
-    assert_allclose(moments.visible, oracle.p @ v, atol=1e-12)
-    assert_allclose(moments.hidden, oracle.p @ oracle.h, atol=1e-12)
-    assert_allclose(moments.product, (oracle.p[:, None] * oracle.h).T @ v, atol=1e-12)
+    assert_allclose(moments.mean_visible, oracle.p @ v, atol=1e-12)
+    assert_allclose(moments.mean_hidden, oracle.p @ oracle.h, atol=1e-12)
+    assert_allclose(moments.mean_product, (oracle.p[:, None] * oracle.h).T @ v, atol=1e-12)
     p_z = np.bincount(oracle.z, oracle.p, oracle.k + 1)[1:]
     assert_allclose(moments.size_probabilities, p_z, atol=1e-12)
-    assert_allclose(moments.size, oracle.p @ oracle.z, rtol=1e-12)
+    assert_allclose(moments.mean_size, oracle.p @ oracle.z, rtol=1e-12)
 
 
 def test_likelihood_gradient_is_that_of_central_differences(costly):
@@ -153,11 +164,11 @@ def test_gradient_is_data_minus_model_with_the_price_of_the_size(costly):
     difference = q @ survival - model_survival
     _, pull = jax.vjp(lambda W, b: model.potential.prices(W, b, model.hidden), model.W, model.b)
     price_W, price_b = pull(difference)
-    assert_allclose(gradient.W, (q[:, None] * h).T @ v - moments.product - price_W, atol=1e-12)
-    assert_allclose(gradient.b, q @ h - moments.hidden - price_b, atol=1e-12)
-    assert_allclose(gradient.c, q @ v - moments.visible, atol=1e-12)
+    assert_allclose(gradient.W, (q[:, None] * h).T @ v - moments.mean_product - price_W, atol=1e-12)
+    assert_allclose(gradient.b, q @ h - moments.mean_hidden - price_b, atol=1e-12)
+    assert_allclose(gradient.c, q @ v - moments.mean_visible, atol=1e-12)
     if model.chemical_potential().ndim == 0 and costly.all_sizes:
-        mu_W = jax.grad(lambda W: model.potential.mu(W, model.b, model.hidden))(model.W)
+        mu_W = jax.grad(lambda W: model.potential.value(W, model.b, model.hidden))(model.W)
         sizes = np.arange(1, costly.k + 1)
         delta_z = q @ model.mean_size(v) - moments.size_probabilities @ sizes
         assert_allclose(price_W, mu_W * delta_z, atol=1e-12)
@@ -199,7 +210,9 @@ def test_without_weights_the_units_are_independent():
     assert_allclose(vrbm.exact.visible_probabilities(model), expected, rtol=1e-12)
     assert_allclose(np.ptp(model.size_probabilities(v), axis=0), 0, atol=1e-15)
     moments = vrbm.exact.moments(model)
-    assert_allclose(moments.product, np.outer(moments.hidden, moments.visible), atol=1e-14)
+    assert_allclose(
+        moments.mean_product, np.outer(moments.mean_hidden, moments.mean_visible), atol=1e-14
+    )
 
 
 def test_ordered_rbm_is_a_special_case():
@@ -233,15 +246,79 @@ def test_batches_of_any_rank(shape):
     assert model.energy(v, h, z).shape == model.free_energy_hidden(h, z).shape == batch
 
 
-def test_jit_and_vmap_agree_with_the_plain_call():
+OF_V = (
+    "free_energy",
+    "free_energy_by_size",
+    "expected_free_energy",
+    "size_probabilities",
+    "size_survival",
+    "mean_size",
+    "probable_size",
+    "mean_hidden",
+)
+
+
+def calls(model, v, h, z, key):
+    """Every public method that takes arrays."""
+    values = [getattr(model, name)(v) for name in OF_V]
+    values += [model.energy(v, h, z), model.free_energy_hidden(h, z), model.mean_visible(h, z)]
+    return [
+        *values,
+        model.sample_size(key, v),
+        model.sample_hidden(key, v, z),
+        model.sample_visible(key, h, z),
+    ]
+
+
+def test_transformations_agree_with_the_plain_calls():
+    """Arguments traced, closed over as JAX arrays, or mapped: the same values."""
     model = Oracle(k=4, potential="local").model
-    v = vrbm.exact.states(model.visible, 3)
-    for name in ("free_energy", "mean_hidden", "size_survival", "probable_size"):
-        plain = getattr(model, name)(v)
-        compiled = jax.jit(lambda m, v, name=name: getattr(m, name)(v))(model, v)
-        mapped = jax.vmap(getattr(model, name))(jnp.asarray(v))
-        assert_allclose(compiled, plain, rtol=1e-12)
-        assert_allclose(mapped, plain, rtol=1e-12)
+    key = jax.random.key(0)
+    v = jnp.asarray(vrbm.exact.states(model.visible, 3))
+    z = model.sample_size(key, v)
+    h = model.sample_hidden(key, v, z)
+    plain = calls(model, v, h, z, key)
+    for compiled in (
+        jax.jit(calls)(model, v, h, z, key),
+        jax.jit(lambda m: calls(m, v, h, z, key))(model),
+        jax.jit(lambda: calls(vrbm.GrandCanonicalRBM(*_parts(model)), v, h, z, key))(),
+        jax.lax.scan(lambda carry, _: (carry, calls(model, v, h, z, key)), 0, None, 1)[1],
+    ):
+        for value, expected in zip(compiled, plain, strict=True):
+            assert_allclose(value.reshape(expected.shape), expected, rtol=1e-12)
+    mapped = jax.vmap(lambda v, h, z: calls(model, v, h, z, key)[:-3])(v, h, z)
+    for value, expected in zip(mapped, plain[:-3], strict=True):
+        assert_allclose(value, expected, rtol=1e-12)
+
+
+def _parts(model):
+    return model.W, model.b, model.c, model.visible, model.hidden, model.potential
+
+
+def test_the_hessian_of_the_free_energy_is_the_covariance():
+    """∂²(−F)/∂b² = Cov(h) at fixed price, so that the maximum taken out does no harm."""
+    model = Oracle(potential="constant", k=3).model
+    v = jnp.asarray(Oracle().v[3])
+
+    def minus_f(b):
+        return -vrbm.GrandCanonicalRBM(model.W, b, model.c, potential=model.potential).free_energy(
+            v
+        )
+
+    hessian = jax.jit(jax.hessian(minus_f))(model.b)
+    p = np.asarray(model.size_probabilities(v))
+    t = np.tanh(np.asarray(model.W) @ np.asarray(v) + np.asarray(model.b))
+    second = np.array([[p[max(i, j) :].sum() * t[i] * t[j] for j in range(3)] for i in range(3)])
+    np.fill_diagonal(second, p[::-1].cumsum()[::-1])
+    mean = p[::-1].cumsum()[::-1] * t
+    assert_allclose(hessian, second - np.outer(mean, mean), atol=1e-12)
+
+
+def test_free_energy_is_its_expectation_less_the_entropy_of_the_size():
+    model, v = Oracle(k=5).model, Oracle().v
+    p = model.size_probabilities(v)
+    entropy = -(p * jnp.log(p)).sum(axis=1)
+    assert_allclose(model.free_energy(v), model.expected_free_energy(v) - entropy, rtol=1e-12)
 
 
 def test_models_can_be_mapped_over():
@@ -250,3 +327,56 @@ def test_models_can_be_mapped_over():
     together = jax.vmap(lambda m: m.free_energy(v))(stack)
     for seed in range(3):
         assert_allclose(together[seed], Oracle(seed=seed).model.free_energy(v), rtol=1e-12)
+
+
+@pytest.mark.parametrize("potential", [vrbm.Constant, vrbm.Local])
+def test_a_price_can_be_mapped_over_and_differentiated(potential):
+    W, b, c = Oracle().W, Oracle().b, Oracle().c
+    v = Oracle().v
+
+    def total(price):
+        return vrbm.GrandCanonicalRBM(W, b, c, potential=potential(price)).free_energy(v).sum()
+
+    prices = jnp.array([0.5, 1.0, 2.0])
+    assert_allclose(jax.vmap(total)(prices), [total(float(p)) for p in prices], rtol=1e-12)
+    slope = (total(1.0 + 1e-6) - total(1.0 - 1e-6)) / 2e-6
+    assert_allclose(jax.grad(total)(1.0), slope, rtol=1e-6)
+
+
+def test_prices_do_not_recompile():
+    traces = []
+
+    @jax.jit
+    def free_energy(model, v):
+        traces.append(0)
+        return model.free_energy(v)
+
+    for mu in (0.1, 0.2, 0.3):
+        model = vrbm.GrandCanonicalRBM(
+            Oracle().W, Oracle().b, Oracle().c, potential=vrbm.Constant(mu)
+        )
+        free_energy(model, Oracle().v)
+    assert len(traces) == 1
+
+
+def test_models_can_be_pickled_and_copied():
+    model, v = Oracle(potential="smooth").model, Oracle().v
+    for copy in (pickle.loads(pickle.dumps(model)), deepcopy(model)):
+        assert_allclose(copy.free_energy(v), model.free_energy(v))
+
+
+def test_enumeration_in_many_blocks(monkeypatch):
+    """Both layers enumerated, in blocks that do not divide the number of states."""
+    model = Oracle(n=5, k=4, seed=3).model
+    whole = [exact._log_weights(model, over_visible) for over_visible in (True, False)]
+    assert_allclose(logsumexp(whole[0]), logsumexp(whole[1]), rtol=1e-12)
+    moments = vrbm.exact.moments(model)
+    monkeypatch.setattr(exact, "BLOCK", 7 * 9)
+    for over_visible, expected in zip((True, False), whole, strict=True):
+        log_weights = exact._log_weights(model, over_visible)
+        assert len(log_weights) % 7 == 0
+        assert_allclose(log_weights[: len(expected)], expected, rtol=1e-12)
+        assert (log_weights[len(expected) :] == -np.inf).all()
+    again = vrbm.exact.moments.__wrapped__(model)
+    for value, expected in zip(jax.tree.leaves(again), jax.tree.leaves(moments), strict=True):
+        assert_allclose(value, expected, atol=1e-13)

@@ -1,4 +1,4 @@
-"""Figures of tiny models, computed once by brute force elsewhere (vrbm_small.json)."""
+"""Figures of tiny models in float64: sums over all states, and gradients by central differences."""
 
 import json
 from pathlib import Path

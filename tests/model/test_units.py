@@ -1,3 +1,5 @@
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -48,6 +50,35 @@ def test_samples_have_the_mean(unit):
 
 
 @UNITS
+@pytest.mark.parametrize("u", [0.0, 1 - 2**-23])
+def test_a_unit_in_a_strong_field_never_flips(unit, u, monkeypatch):
+    monkeypatch.setattr(jax.random, "uniform", lambda key, shape, dtype: jnp.full(shape, u, dtype))
+    draws = unit.sample(jax.random.key(0), jnp.array([-60.0, 60.0], jnp.float32))
+    assert_array_equal(draws, unit.states)
+
+
+@UNITS
+def test_residual_keeps_its_digits(unit):
+    """s − ⟨s⟩ against extended precision: tiny when the field agrees, large when it does not."""
+    width = unit.states[1] - unit.states[0]
+    for s, x in itertools.product(unit.states, (-30.0, -3.0, 0.0, 0.4, 30.0)):
+        sign = 1 if s == unit.states[1] else -1
+        exact = sign * width / (1 + np.exp(np.longdouble(sign * width * x)))
+        value = unit.residual(jnp.float32(s), jnp.float32(x))
+        assert_allclose(float(value), float(exact), rtol=2e-6)
+
+
+@UNITS
+def test_field_of_data_is_finite_and_near_the_mean(unit):
+    low, high = unit.states
+    mean = jnp.array([low, high, (low + high) / 2, low + 0.3 * (high - low)], jnp.float32)
+    for rows in (1, 1000, 10**9):
+        field = unit.field_of_data(mean, rows)
+        assert np.isfinite(field).all()
+    assert_allclose(unit.mean(field), mean, atol=1e-5)
+
+
+@UNITS
 def test_encode_accepts_both_codings(unit):
     low, high = unit.states
     expected = np.array([[low, high], [high, high]])
@@ -85,3 +116,5 @@ def test_encode_refuses_the_rest_and_says_why(unit, data, found):
 def test_encode_refuses_what_is_no_number(unit):
     with pytest.raises(ValueError, match="dtype"):
         unit.encode(["a", "b"])
+    with pytest.raises(ValueError, match="ragged"):
+        unit.encode([[1, 1], [1]])

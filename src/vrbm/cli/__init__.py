@@ -23,7 +23,7 @@ Command = (
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line, run the subcommand, and return the exit status."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    arguments = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if arguments == ["--version"]:
         print(f"vrbm {vrbm.__version__}")
         return 0
@@ -31,7 +31,8 @@ def main(arguments: list[str] | None = None) -> int:
         Command,
         config=(tyro.conf.OmitSubcommandPrefixes,),
         prog="vrbm",
-        description="Restricted Boltzmann machines that find their own size.",
+        description="Restricted Boltzmann machines that find their own size. "
+        "vrbm --version prints the version.",
         args=arguments,
     )
     try:

@@ -44,6 +44,11 @@ class Dataset:
     image_shape: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.domain, Domain):
+            raise ValueError(f"domain is {self.domain!r}: pass one of {list(Domain)}.")
+        for split in ("validation", "test"):
+            if getattr(self, split) is None and getattr(self, f"{split}_labels") is not None:
+                raise ValueError(f"{split}_labels are given without {split}: pass both or none.")
         for split, rows, labels in self.splits():
             if rows.ndim != 2 or 0 in rows.shape or rows.shape[1] != self.n_visible:
                 raise ValueError(

@@ -2,11 +2,11 @@ r"""Enumeration of small models: log Z, p(v), p(z) and moments, exact to roundin
 
 Sums run over all states of the smaller layer, with the other one summed in closed form: over v
 with e^{−F(v)}, or over the pairs (h, z) with e^{−F(h,z)}. Everything is differentiable and works
-under jit; memory stays bounded, since states are made and summed block by block.
+under jit; states are made and summed block by block, so that memory stays small.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,41 +15,42 @@ import numpy as np
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Int
 
+from vrbm.model.linear import dot
 from vrbm.model.rbm import GrandCanonicalRBM
 from vrbm.model.units import Unit
 from vrbm.typing import Batch, HiddenBias, Scalar, Values, VisibleBias, Weights
 
 #: The most units that the enumerated layer may have.
 LIMIT = 22
-BLOCK = 1 << 13
+#: Values of v and h in a block of states.
+BLOCK = 1 << 20
 
 
 class Moments(eqx.Module):
     """Expectation values under p(v, h, z)."""
 
-    visible: VisibleBias
+    mean_visible: VisibleBias
     """⟨v_i⟩, (N,)"""
-    hidden: HiddenBias
+    mean_hidden: HiddenBias
     """⟨h_a⟩, (K,); a unit beyond z counts as 0"""
-    product: Weights
+    mean_product: Weights
     """⟨h_a v_i⟩, (K, N)"""
     size_probabilities: HiddenBias
     """p(z), (K,)"""
-    size: Scalar
+    mean_size: Scalar
     """⟨z⟩"""
 
 
 def states(unit: Unit, n: int) -> np.ndarray:
     """All states of n units, (q^n, n), the last unit changing fastest."""
-    _guard(n, f"{n} units")
+    _guard(unit, n, f"{n} units")
     return np.asarray(_digits(unit, jnp.arange(len(unit.states) ** n), n))
 
 
 @jax.jit
 def log_partition(model: GrandCanonicalRBM) -> Scalar:
     """log Z of [vRBM:PartitionFunction], over the smaller layer."""
-    *_, log_weights = _enumerate(model, lambda *_: ())
-    return logsumexp(log_weights)
+    return logsumexp(_log_weights(model, _over_visible(model)))
 
 
 def log_probability(model: GrandCanonicalRBM, v: Values) -> Batch:
@@ -60,83 +61,97 @@ def log_probability(model: GrandCanonicalRBM, v: Values) -> Batch:
 @jax.jit
 def visible_probabilities(model: GrandCanonicalRBM) -> Float[Array, "states"]:
     """p(v) for all v, in the order of `states(model.visible, N)`."""
-    _guard(model.n_visible, f"{model.n_visible} visible units")
-    *_, log_weights = _enumerate(model, lambda *_: (), over_visible=True)
-    return jax.nn.softmax(log_weights)
+    _guard(model.visible, model.n_visible, f"{model.n_visible} visible units")
+    count = len(model.visible.states) ** model.n_visible
+    return jax.nn.softmax(_log_weights(model, over_visible=True))[:count]
 
 
 @jax.jit
 def moments(model: GrandCanonicalRBM) -> Moments:
     """⟨v⟩, ⟨h⟩, ⟨h v⟩ and p(z) under the model, over the smaller layer.
 
-    The model averages of [ExtremizationCondition_Compact].
+    The model averages of [ExtremizationCondition_Compact], and so of [ExtremizationCondition] and
+    [ExtremizationCondition_Explicit].
     """
-    log_z = log_partition(model)
+    over_visible = _over_visible(model)
+    log_z = logsumexp(_log_weights(model, over_visible))
+    n, k, dtype = model.n_visible, model.max_hidden, model.W.dtype
 
-    def sums(v: Any, h: Any, size_probabilities: Any, log_weight: Any) -> Any:
-        w = jnp.exp(log_weight - log_z)
-        return w @ v, w @ h, (w[:, None] * h).T @ v, w @ size_probabilities
+    def add(sums: Any, rows: _Rows) -> tuple[Any, None]:
+        w = jnp.exp(rows.log_weight - log_z)
+        product = dot((w[:, None] * rows.h).T, rows.v)
+        new = (dot(w, rows.v), dot(w, rows.h), product, dot(w, rows.size_probabilities))
+        return jax.tree.map(jnp.add, sums, new), None
 
-    *totals, _ = _enumerate(model, sums)
-    v, h, product, size_probabilities = (total.sum(axis=0) for total in totals)
-    size = size_probabilities @ jnp.arange(1, model.max_hidden + 1)
+    zero = tuple(jnp.zeros(shape, dtype) for shape in ((n,), (k,), (k, n), (k,)))
+    (v, h, product, size_probabilities), _ = _scan(model, over_visible, add, zero)
+    size = (size_probabilities * jnp.arange(1, k + 1)).sum()
     return Moments(v, h, product, size_probabilities, size)
 
 
-def _enumerate(
-    model: GrandCanonicalRBM,
-    sums: Callable[[Any, Any, Any, Any], tuple[Any, ...]],
-    over_visible: bool | None = None,
-) -> list[Any]:
-    """Call `sums`(⟨v⟩, ⟨h⟩, p(z), log-weight) on each block; stack its results and the log-weights.
+class _Rows(NamedTuple):
+    """States of the enumerated layer, with the means of the other one and of z given each."""
 
-    The block's rows are states of the enumerated layer; the means are those of the other layer and
-    of z given that state, so that averages over rows are averages under the model.
-    """
+    v: Array
+    h: Array
+    size_probabilities: Array
+    log_weight: Array
+
+
+def _over_visible(model: GrandCanonicalRBM) -> bool:
+    """Whether the visible layer is the smaller one; an error when that is too large."""
     n, k = model.n_visible, model.max_hidden
-    if over_visible is None:
-        over_visible = n <= k
-        _guard(min(n, k), f"{n} visible and {k} hidden units")
+    unit = model.visible if n <= k else model.hidden
+    _guard(unit, min(n, k), f"{n} visible and {k} hidden units")
+    return n <= k
 
-    def visible_block(index: Any) -> tuple[Any, ...]:
+
+def _log_weights(model: GrandCanonicalRBM, over_visible: bool) -> Float[Array, "states"]:
+    """−F(v) of all v, or −F(h, z) of all pairs (h, z)."""
+    _, blocks = _scan(model, over_visible, lambda _, rows: (None, rows.log_weight), None)
+    return blocks.reshape(-1)
+
+
+def _scan(
+    model: GrandCanonicalRBM,
+    over_visible: bool,
+    step: Callable[[Any, _Rows], tuple[Any, Any]],
+    start: Any,
+) -> Any:
+    """`jax.lax.scan` over blocks of all states; those past the end have log-weight −∞."""
+    n, k = model.n_visible, model.max_hidden
+
+    def visible_rows(index: Any) -> _Rows:
         v = _digits(model.visible, index, n).astype(model.W.dtype)
-        return v, model.mean_hidden(v), model.size_probabilities(v), -model.free_energy(v)
+        return _Rows(v, model.mean_hidden(v), model.size_probabilities(v), -model.free_energy(v))
 
-    def hidden_block(index: Any) -> tuple[Any, ...]:
-        z = jnp.searchsorted(jnp.asarray(_first_of_size(model)), index, side="right")
-        z = jnp.minimum(z, k)
-        prefix = index - jnp.asarray(_first_of_size(model))[z - 1]
-        # Digits of the prefix, shifted so that its z units come first; the rest is absent.
+    # Pairs (z, h^z) in one list: where each size begins, and where the list ends.
+    first = [sum(len(model.hidden.states) ** z for z in range(1, size)) for size in range(1, k + 1)]
+
+    def hidden_rows(index: Any) -> _Rows:
+        z = jnp.searchsorted(jnp.asarray(first), index, side="right")
+        digits = _digits(model.hidden, index - jnp.asarray(first)[z - 1], k)
+        # The z digits of the prefix are its last ones; as units they come first.
         place = jnp.arange(k) + k - z[:, None]
-        digits = _digits(model.hidden, prefix, k)
         h = jnp.take_along_axis(digits, jnp.minimum(place, k - 1), axis=1)
         h = jnp.where(place < k, h, 0).astype(model.W.dtype)
         sizes = jax.nn.one_hot(z - 1, k, dtype=model.W.dtype)
-        return model.mean_visible(h, z), h, sizes, -model.free_energy_hidden(h, z)
+        return _Rows(model.mean_visible(h, z), h, sizes, -model.free_energy_hidden(h, z))
 
-    rows = visible_block if over_visible else hidden_block
-    total = (
-        len(model.visible.states) ** n
-        if over_visible
-        else _first_of_size(model)[-1] + len(model.hidden.states) ** k
-    )
-    width = min(BLOCK, total)
+    if over_visible:
+        total, rows = len(model.visible.states) ** n, visible_rows
+    else:
+        total, rows = first[-1] + len(model.hidden.states) ** k, hidden_rows
+    width = max(1, min(BLOCK // (n + k), total))
 
     @jax.checkpoint
-    def block(start: Any) -> Any:
-        index = start + jnp.arange(width)
-        v, h, size_probabilities, log_weight = rows(jnp.minimum(index, total - 1))
-        log_weight = jnp.where(index < total, log_weight, -jnp.inf)
-        return (*sums(v, h, size_probabilities, log_weight), log_weight)
+    def block(carry: Any, begin: Any) -> tuple[Any, Any]:
+        index = begin + jnp.arange(width)
+        states = rows(jnp.minimum(index, total - 1))
+        log_weight = jnp.where(index < total, states.log_weight, -jnp.inf)
+        return step(carry, states._replace(log_weight=log_weight))
 
-    *results, log_weights = jax.lax.map(block, jnp.arange(0, total, width))
-    return [*results, log_weights.reshape(-1)[:total]]
-
-
-def _first_of_size(model: GrandCanonicalRBM) -> np.ndarray:
-    """Where the states of each size z begin in the list of all pairs (z, h^z), (K,)."""
-    q = len(model.hidden.states)
-    return np.cumsum([0] + [q**z for z in range(1, model.max_hidden)])
+    return jax.lax.scan(block, start, jnp.arange(0, total, width))
 
 
 def _digits(unit: Unit, index: Int[Array, "states"], n: int) -> Float[Array, "states units"]:
@@ -146,9 +161,9 @@ def _digits(unit: Unit, index: Int[Array, "states"], n: int) -> Float[Array, "st
     return jnp.asarray(unit.states)[(index[:, None] // powers) % q]
 
 
-def _guard(n: int, what: str) -> None:
-    if n > LIMIT:
+def _guard(unit: Unit, n: int, what: str) -> None:
+    if len(unit.states) ** n > 1 << LIMIT:
         raise ValueError(
-            f"exact enumeration was asked for {what}, and its limit is {LIMIT} units in the "
-            "enumerated layer: use a smaller model, or estimate log Z by sampling."
+            f"exact enumeration was asked for {what}, and its limit is {LIMIT} two-valued units in "
+            "the enumerated layer: use a smaller model, or estimate log Z by sampling."
         )

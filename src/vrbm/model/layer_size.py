@@ -1,7 +1,7 @@
 r"""The size z of the hidden layer given v: one scan along the hidden axis.
 
 With the steps s_a = Γ(x_a) − μ_a, a layer of size z has the log-weight ℓ_z = Σ_{a≤z} s_a, so that
-p(z|v) = e^{ℓ_z} / Σ_z' e^{ℓ_z'} [z_conditionalProbability].
+p(z|v) = e^{ℓ_z} / Σ_z' e^{ℓ_z'}.
 """
 
 from typing import NamedTuple
@@ -9,6 +9,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from vrbm.model.linear import dot
 from vrbm.typing import Batch, Hidden, RandomKey, Sizes
 
 # Width of the triangular products. Measured: benchmarks/scan.py, docs/design_notes.md.
@@ -31,22 +32,25 @@ class SizeScan(NamedTuple):
 def _running_sum(x: Hidden, *, reverse: bool = False) -> Hidden:
     """Σ_{a≤z} x_a along the last axis, or Σ_{a≥z} x_a, by triangular products of width `BLOCK`.
 
-    Sums inside each block by a small matrix product, and the totals of the blocks by the same rule:
-    a third of the time of `jnp.cumsum`, and the error grows with log K instead of K.
+    Sums inside each block by a small matrix product, and those over the blocks before it by the
+    same rule on their totals, moved on by one block. Nothing is subtracted.
     """
     *batch, size = x.shape
     width = min(size, BLOCK)
     triangle = jnp.triu(jnp.ones((width, width), x.dtype))
     triangle = triangle.T if reverse else triangle
     if size == width:
-        return jnp.matmul(x, triangle, precision="highest")
+        return dot(x, triangle)
     blocks = -(-size // BLOCK)
-    padding = [(0, 0)] * len(batch) + [(0, blocks * BLOCK - size)]
-    split = jnp.pad(x, padding).reshape(*batch, blocks, BLOCK)
-    inner = jnp.matmul(split, triangle, precision="highest")
-    totals = inner[..., 0 if reverse else -1]
-    others = _running_sum(totals, reverse=reverse) - totals
-    return (inner + others[..., None]).reshape(*batch, blocks * BLOCK)[..., :size]
+    same = [(0, 0)] * len(batch)
+    split = jnp.pad(x, [*same, (0, blocks * BLOCK - size)]).reshape(*batch, blocks, BLOCK)
+    inner = dot(split, triangle)
+    if reverse:
+        totals = jnp.pad(inner[..., 1:, 0], [*same, (0, 1)])
+    else:
+        totals = jnp.pad(inner[..., :-1, -1], [*same, (1, 0)])
+    sums = inner + _running_sum(totals, reverse=reverse)[..., None]
+    return sums.reshape(*batch, blocks * BLOCK)[..., :size]
 
 
 def scan(steps: Hidden) -> SizeScan:
@@ -80,19 +84,19 @@ def full(steps: Hidden) -> SizeScan:
 
 
 def mean(sizes: SizeScan) -> Batch:
-    """⟨z⟩ = Σ_z z p(z|v) = Σ_a P(z ≥ a|v) [z_conditionalVEV]."""
+    """⟨z⟩ = Σ_z z p(z|v) = Σ_a P(z ≥ a|v)."""
     return sizes.survival.sum(axis=-1)
 
 
 def probable(sizes: SizeScan) -> Sizes:
-    """The largest of the most probable sizes [z_probableValue]."""
+    """The largest of the most probable sizes."""
     return sizes.log_weights.shape[-1] - jnp.argmax(sizes.log_weights[..., ::-1], axis=-1)
 
 
 def sample(key: RandomKey, sizes: SizeScan) -> Sizes:
     """Draw z from p(z|v) with one uniform number u in (0, 1]: the z with P(z+1) < u ≤ P(z).
 
-    A float32 u is at least 2^−24, so that sizes whose tail is less probable are never drawn.
+    A float32 u is at least 2^−23, so that sizes whose tail is less probable are never drawn.
     """
     batch, dtype = sizes.survival.shape[:-1], sizes.survival.dtype
     u = 1 - jax.random.uniform(key, (*batch, 1), dtype)

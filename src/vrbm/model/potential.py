@@ -8,15 +8,26 @@ subgradient 0 at 0.
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 
-from vrbm.model import layer_size
+from vrbm.model import checks, layer_size
 from vrbm.model.layer_size import SizeScan
 from vrbm.model.units import Unit
 from vrbm.typing import Field, Hidden, HiddenBias, Price, Scalar, Weights
+
+
+def _leaf(name: str, least: float = -float("inf")) -> Callable[[Any], Any]:
+    """A converter for a parameter that may be a number, or an array inside a transformation."""
+
+    def convert(value: Any) -> Any:
+        return value if isinstance(value, jax.Array) else checks.number(name, value, least)
+
+    return convert
 
 
 class Potential(eqx.Module):
@@ -24,13 +35,16 @@ class Potential(eqx.Module):
 
     absorb_log2: eqx.AbstractVar[bool]
 
+    #: Whether a layer may do without its last units.
+    units_are_optional: ClassVar[bool] = True
+
     @abstractmethod
-    def mu(self, W: Weights, b: HiddenBias, hidden: Unit) -> Price:
-        """μ(W, b), for all units together () or for each (K,) [ChemicalPotential_FunctinalForm]."""
+    def value(self, W: Weights, b: HiddenBias, hidden: Unit) -> Price:
+        """μ, for all units together () or for each (K,) [ChemicalPotential_FunctinalForm]."""
 
     def prices(self, W: Weights, b: HiddenBias, hidden: Unit) -> HiddenBias:
         """What unit a costs in the steps of the size: μ_a, plus log 2 where that is absorbed."""
-        mu = self.mu(W, b, hidden)
+        mu = self.value(W, b, hidden)
         if self.absorb_log2:
             mu = mu + hidden.cumulant(jnp.zeros_like(mu))
         return jnp.broadcast_to(mu, b.shape)
@@ -40,48 +54,49 @@ class Potential(eqx.Module):
         return layer_size.scan(steps)
 
 
-def energy_quanta(W: Weights, b: HiddenBias, p: float = 1.0) -> HiddenBias:
+def energy_quanta(W: Weights, b: HiddenBias, p: float) -> HiddenBias:
     r"""ℰ_a = (1/N) Σ_i |w_ai|^p + |b_a|^p [FundamentalEnergyQuantum]."""
     return _power(W, p).mean(axis=1) + _power(b, p)
 
 
 def _power(x: Field, p: float) -> Field:
     """|x|^p with the derivative 0 at 0, where that of `jnp.abs` is 1."""
+    if p % 2 == 0:
+        return x ** int(p)
     magnitude = x * jnp.sign(x)
     return magnitude if p == 1 else magnitude**p
 
 
 def active_units(quanta: HiddenBias) -> Scalar:
-    r"""K_eff ≈ Σ_a tanh ℰ_a, the smooth count of units in use (below ConceptualAnsatz)."""
+    r"""K_eff ≈ Σ_a tanh ℰ_a, the paper's smooth count of active units; biases count too."""
     return jnp.tanh(quanta).sum()
 
 
 def _excess_over_tanh(x: HiddenBias) -> HiddenBias:
     """x − tanh x for x ≥ 0, by its series where the difference would cancel."""
-    small = jnp.minimum(x, 0.2)
+    # Where the first term left out, and the rounding of the difference, are both small.
+    limit = 0.2 if x.dtype == jnp.float32 else 0.05
+    small = jnp.minimum(x, limit)
     square = small**2
     series = small * square * (1 / 3 - square * (2 / 15 - square * (17 / 315 - square * 62 / 2835)))
-    return jnp.where(x < 0.2, series, x - jnp.tanh(x))
+    return jnp.where(x < limit, series, x - jnp.tanh(x))
 
 
 class Penalizing(Potential):
     r"""The paper's ansatz, μ = Σ ℰ_a / Σ tanh ℰ_a [ChemicalPotential:ConcreteAnsatz].
 
-    μ ≥ 1, and μ → 1 when all ℰ_a → 0. With `smooth`, μ = cosh(ρ) / cosh(1) of the vacuum energy
-    per active unit, ρ = Σ ℰ_a / Σ tanh ℰ_a: the cosh that the paper suggests, of a quantity that
-    does not grow with K, scaled to the same limit 1 (derived in docs/theory.md). Beyond ρ = 40,
-    where μ is above 1e16, it stays constant, so that float32 remains finite.
+    It is the vacuum energy Σ ℰ_a [VacuumEnergyDEF] for each active unit
+    [ChemicalPotential:ConceptualAnsatz]; μ ≥ 1, and μ → 1 when all ℰ_a → 0. With `smooth`,
+    μ = cosh(ρ) / cosh(1) where ρ = Σ ℰ_a / Σ tanh ℰ_a: the cosh that the paper suggests, of a quantity
+    that does not grow with K, scaled to the same limit (docs/theory.md). Beyond ρ = 40, where μ is above 1e16, it stays constant and its derivative is
+    0, so that float32 remains finite.
     """
 
-    p: float = eqx.field(default=1.0, static=True)
+    p: float = eqx.field(default=1.0, static=True, converter=lambda p: checks.number("p", p, 1.0))
     smooth: bool = eqx.field(default=False, static=True)
     absorb_log2: bool = eqx.field(default=True, static=True)
 
-    def __check_init__(self) -> None:
-        if not 1 <= self.p < float("inf"):
-            raise ValueError(f"p is {self.p}: the norm needs a finite p ≥ 1.")
-
-    def mu(self, W: Weights, b: HiddenBias, hidden: Unit) -> Scalar:
+    def value(self, W: Weights, b: HiddenBias, hidden: Unit) -> Scalar:
         """Σ ℰ_a / Σ tanh ℰ_a = 1 + Σ (ℰ_a − tanh ℰ_a) / Σ tanh ℰ_a, or its smooth form.
 
         The second form keeps ∂μ of a layer that is almost idle, where the first cancels; a layer
@@ -94,27 +109,23 @@ class Penalizing(Potential):
 
 
 class Constant(Potential):
-    """A fixed μ."""
+    """A fixed μ. It is a leaf of the model, so that it can be mapped over or differentiated."""
 
-    value: float = eqx.field(static=True)  # type: ignore[misc]
+    mu: Any = eqx.field(converter=_leaf("mu"))  # type: ignore[misc]
     absorb_log2: bool = eqx.field(default=True, static=True)
 
-    def __init__(self, mu: float, absorb_log2: bool = True) -> None:
-        if not abs(mu) < float("inf"):
-            raise ValueError(f"mu is {mu}: a constant potential needs a finite number.")
-        self.value, self.absorb_log2 = float(mu), absorb_log2
-
-    def mu(self, W: Weights, b: HiddenBias, hidden: Unit) -> Scalar:
+    def value(self, W: Weights, b: HiddenBias, hidden: Unit) -> Scalar:
         """The constant, as an array of the model's type."""
-        return jnp.asarray(self.value, b.dtype)
+        return jnp.asarray(self.mu, b.dtype)
 
 
 class FixedSize(Potential):
     """All K units, always: the ordinary RBM. The limit μ → −∞, without its arithmetic."""
 
     absorb_log2: bool = eqx.field(default=False, static=True, init=False)
+    units_are_optional: ClassVar[bool] = False
 
-    def mu(self, W: Weights, b: HiddenBias, hidden: Unit) -> Scalar:
+    def value(self, W: Weights, b: HiddenBias, hidden: Unit) -> Scalar:
         """0: no unit is optional, so none is priced."""
         return jnp.zeros((), b.dtype)
 
@@ -130,32 +141,60 @@ class Local(Potential):
     one for K → ∞: F(v, z) = −c·v − Σ_{a≤z} [log(1 + e^{x_a}) − β log(1 + e^{b_a})].
     """
 
-    beta: float = eqx.field(default=1.01, static=True)
+    beta: Any = eqx.field(default=1.01, converter=_leaf("beta", 0.0))
     absorb_log2: bool = eqx.field(default=False, static=True)
 
-    def __check_init__(self) -> None:
-        if not 0 <= self.beta < float("inf"):
-            raise ValueError(f"beta is {self.beta}: the local price needs a finite beta ≥ 0.")
-
-    def mu(self, W: Weights, b: HiddenBias, hidden: Unit) -> HiddenBias:
+    def value(self, W: Weights, b: HiddenBias, hidden: Unit) -> HiddenBias:
         """β Γ(b_a)."""
-        return self.beta * hidden.cumulant(b)
+        return jnp.asarray(self.beta, b.dtype) * hidden.cumulant(b)
+
+
+class Priced(Potential):
+    """Prices that were computed before, with the sizes that another potential allows.
+
+    A training step computes μ once and works on a model with this potential from there on.
+    """
+
+    values: HiddenBias
+    source: Potential
+    absorb_log2: bool = eqx.field(default=False, static=True, init=False)
+
+    def value(self, W: Weights, b: HiddenBias, hidden: Unit) -> HiddenBias:
+        """The prices, log 2 included where it was absorbed."""
+        return self.values
+
+    def sizes(self, steps: Hidden) -> SizeScan:
+        """As the potential that the prices come from."""
+        return self.source.sizes(steps)
 
 
 class Custom(Potential):
-    """Any function μ(W, b) of JAX arrays, with the value () or (K,)."""
+    """Any function μ(W, b) of JAX arrays, with the value () or (K,).
+
+    Define the function once, at the top of a module: each new function or lambda is compiled anew,
+    and a model with a lambda cannot be pickled. For parameters that are to be learned, write a
+    subclass of `Potential`.
+    """
 
     function: Callable[[Weights, HiddenBias], Price] = eqx.field(static=True)  # type: ignore[misc]
     absorb_log2: bool = eqx.field(default=True, static=True)
 
-    def mu(self, W: Weights, b: HiddenBias, hidden: Unit) -> Price:
-        """The function's value; its shape is checked."""
-        mu = jnp.asarray(self.function(W, b), b.dtype)
+    def value(self, W: Weights, b: HiddenBias, hidden: Unit) -> Price:
+        """The function's value; its shape is checked, and that it is finite."""
+        try:
+            mu = jnp.asarray(self.function(W, b), b.dtype)
+        except TypeError as error:
+            raise ValueError(
+                f"potential {self.function!r} failed ({error}): pass a function of W (K, N) and "
+                "b (K,) that returns numbers."
+            ) from error
         if mu.shape not in ((), b.shape):
             raise ValueError(
                 f"potential returned an array of shape {mu.shape}: "
                 f"return one number, or one for each hidden unit, {b.shape}."
             )
+        if not isinstance(mu, jax.core.Tracer) and not np.isfinite(np.asarray(mu)).all():
+            raise ValueError("potential returned a value that is not finite: prices are finite.")
         return mu
 
 
@@ -165,7 +204,7 @@ def as_potential(value: Any) -> Potential:
         return value
     if callable(value) and not isinstance(value, type):
         return Custom(function=value)
-    raise TypeError(
+    raise ValueError(
         f"potential is {value!r}: pass a potential such as vrbm.Penalizing(), "
         "or a function of W and b."
     )

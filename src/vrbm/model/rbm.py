@@ -8,8 +8,9 @@ import jax.numpy as jnp
 
 from vrbm.model import checks, layer_size
 from vrbm.model.layer_size import SizeScan
+from vrbm.model.linear import dot
 from vrbm.model.potential import Penalizing, Potential, as_potential
-from vrbm.model.units import Unit
+from vrbm.model.units import Spin, Unit
 from vrbm.typing import (
     Batch,
     Hidden,
@@ -27,13 +28,12 @@ from vrbm.typing import (
 class GrandCanonicalRBM(eqx.Module):
     r"""An RBM whose number of hidden units z = 1..K is a random variable.
 
-    p(v, h, z) = e^{−E(v,h,z) − μz} / Z [GrandCanonical_BoltzmannDistribution], where only the
-    first z hidden units exist and μ is a function of W and b, the `potential`.
+    p(v, h, z) = e^{−E(v,h,z) − Σ_{a≤z} μ_a} / Z, where only the first z hidden units exist and μ_a
+    are the `prices`: the chemical potential μ(W, b), plus log 2 where the potential absorbs it.
 
     Methods take any number of leading batch axes. `v` has shape (…, N) and may hold states or
     mean values; `h` has shape (…, K), and its entries beyond z count for nothing; `z` holds whole
-    numbers from 1 to K. With a potential that absorbs log 2, every sum over a hidden unit is an
-    average: F(v, z), F(h, z) and Z then carry a factor 1/2 for each of the z units.
+    numbers from 1 to K.
 
     Parameters
     ----------
@@ -61,19 +61,22 @@ class GrandCanonicalRBM(eqx.Module):
         W: Values,
         b: Values,
         c: Values,
-        visible: Unit | None = None,
-        hidden: Unit | None = None,
-        potential: Any = None,
+        visible: Unit = Spin(),
+        hidden: Unit = Spin(),
+        potential: Any = Penalizing(),
     ) -> None:
-        dtype = jnp.result_type(W if isinstance(W, jax.Array) else jnp.asarray(W), jnp.float32)
+        dtype = checks.common_float(W=W, b=b, c=c)
         self.W = checks.numbers("W", W, dtype)
         self.b = checks.numbers("b", b, dtype)
         self.c = checks.numbers("c", c, dtype)
         self.visible = checks.unit_type("visible", visible)
         self.hidden = checks.unit_type("hidden", hidden)
-        self.potential = Penalizing() if potential is None else as_potential(potential)
+        self.potential = as_potential(potential)
         if self.W.ndim != 2 or 0 in self.W.shape:
-            raise ValueError(f"W has shape {self.W.shape}: pass a matrix (hidden, visible).")
+            raise ValueError(
+                f"W has shape {self.W.shape}: pass a matrix (hidden, visible) with at least one "
+                "row and one column."
+            )
         for name, bias, axis in (("b", self.b, 0), ("c", self.c, 1)):
             if bias.shape != (self.W.shape[axis],):
                 raise ValueError(
@@ -91,25 +94,24 @@ class GrandCanonicalRBM(eqx.Module):
         data: Values | None = None,
         weight_scale: float = 1e-3,
         bias_scale: float = 1e-2,
-        visible: Unit | None = None,
-        hidden: Unit | None = None,
-        potential: Any = None,
+        visible: Unit = Spin(),
+        hidden: Unit = Spin(),
+        potential: Any = Penalizing(),
         dtype: Any = None,
     ) -> "GrandCanonicalRBM":
         r"""Draw small random weights, hidden biases slightly off zero, and c from the data mean.
 
         w_ai ~ N(0, `weight_scale`²), b_a ~ N(0, `bias_scale`²): idle units need a bias off zero,
         since ∂|b| = 0 at 0 gives μ no hold on them. With `data` (n, N), c_i is the field in which
-        a free visible unit has the mean (Σ v_i + s)/(n + 1), s the average of the unit's values:
-        one more sample of an unbiased unit, so that constant columns stay finite. Else c = 0.
+        a free visible unit has the mean of its column (`Unit.field_of_data`). Else c = 0.
         """
         n_visible = checks.count("n_visible", n_visible)
         max_hidden = checks.count("max_hidden", max_hidden)
-        weight_scale = checks.scale("weight_scale", weight_scale)
-        bias_scale = checks.scale("bias_scale", bias_scale)
+        weight_scale = checks.number("weight_scale", weight_scale, 0.0)
+        bias_scale = checks.number("bias_scale", bias_scale, 0.0)
         visible = checks.unit_type("visible", visible)
-        dtype = jnp.zeros(0, dtype).dtype
-        weight_key, bias_key = jax.random.split(key)
+        dtype = checks.floating("dtype", dtype)
+        weight_key, bias_key = jax.random.split(checks.random_key(key))
         c = jnp.zeros(n_visible, dtype)
         if data is not None:
             values = visible.encode(data)
@@ -118,9 +120,7 @@ class GrandCanonicalRBM(eqx.Module):
                     f"data has shape {values.shape}: pass at least one row of "
                     f"n_visible = {n_visible} values."
                 )
-            neutral = sum(visible.states) / len(visible.states)
-            mean = (values.sum(axis=0) + neutral) / (len(values) + 1)
-            c = visible.field(jnp.asarray(mean, dtype))
+            c = visible.field_of_data(jnp.asarray(values.mean(axis=0), dtype), len(values))
         return cls(
             weight_scale * jax.random.normal(weight_key, (max_hidden, n_visible), dtype),
             bias_scale * jax.random.normal(bias_key, (max_hidden,), dtype),
@@ -142,7 +142,7 @@ class GrandCanonicalRBM(eqx.Module):
 
     def chemical_potential(self) -> Price:
         """μ(W, b): one number, or (K,) for a potential with a price for each unit."""
-        return self.potential.mu(self.W, self.b, self.hidden)
+        return self.potential.value(self.W, self.b, self.hidden)
 
     def prices(self) -> HiddenBias:
         """What each hidden unit costs in the size of the layer: μ_a, plus log 2 if absorbed."""
@@ -150,33 +150,36 @@ class GrandCanonicalRBM(eqx.Module):
 
     def energy(self, v: Values, h: Values, z: Values) -> Batch:
         """E = −Σ_{a≤z} h_a (w_a·v + b_a) − c·v [GrandCanonical_BoltzmannDistribution]."""
-        v, h = self._visible(v), self._hidden(h, z)
-        return -jnp.sum(h * self._fields(v), axis=-1) - v @ self.c
+        v, (h, _) = self._visible(v), self._hidden(h, z)
+        return -jnp.sum(h * self._fields(v), axis=-1) - dot(v, self.c)
 
     def free_energy(self, v: Values) -> Batch:
-        """F(v) = −log Σ_{z≤K} e^{−F(v,z)} [GrandCanonical:FreeEnergy_approx]."""
+        """F(v) = −log Σ_{z≤K} e^{−F(v,z)}, (…,) [GrandCanonical:FreeEnergy_approx].
+
+        For K → ∞ it is [GrandCanonical:FreeEnergy].
+        """
         v = self._visible(v)
-        return -(v @ self.c) - self._sizes(v).log_norm
+        return -dot(v, self.c) - self._sizes(v).log_norm
 
     def free_energy_by_size(self, v: Values) -> Hidden:
         """F(v, z) = −c·v − Σ_{a≤z} [Γ(x_a) − μ_a] for z = 1..K [GrandCanonical:FreeEnergy1a]."""
         v = self._visible(v)
-        return -(v @ self.c)[..., None] - self._sizes(v).log_weights
+        return -dot(v, self.c)[..., None] - self._sizes(v).log_weights
 
     def free_energy_hidden(self, h: Values, z: Values) -> Batch:
         """F(h, z) = Σ_{a≤z} (μ_a − h_a b_a) − Σ_i Γ(y_i) [GrandCanonical:FreeEnergy1b]."""
-        h = self._hidden(h, z)
-        z = checks.layer_size("z", z, self.max_hidden, h.shape[:-1])
+        h, z = self._hidden(h, z)
         # The size alone, with steps −μ_a: so a potential that forbids a size says so here too.
         log_weights = self.potential.sizes(-self.prices()).log_weights[z - 1]
-        return -log_weights - h @ self.b - self.visible.cumulant(h @ self.W + self.c).sum(axis=-1)
+        y = dot(h, self.W) + self.c
+        return -log_weights - dot(h, self.b) - self.visible.cumulant(y).sum(axis=-1)
 
     def expected_free_energy(self, v: Values) -> Batch:
         """⟨F(v, z)⟩ = Σ_z p(z|v) F(v, z) [AverageFreeEnergy]."""
         v = self._visible(v)
         sizes = self._sizes(v)
         terms = jnp.where(sizes.probabilities > 0, sizes.probabilities * sizes.log_weights, 0)
-        return -(v @ self.c) - terms.sum(axis=-1)
+        return -dot(v, self.c) - terms.sum(axis=-1)
 
     def size_probabilities(self, v: Values) -> Hidden:
         """p(z|v) for z = 1..K [z_conditionalProbability]."""
@@ -187,19 +190,19 @@ class GrandCanonicalRBM(eqx.Module):
         return self._sizes(self._visible(v)).survival
 
     def mean_size(self, v: Values) -> Batch:
-        """⟨z⟩_v = Σ_z z p(z|v) [z_conditionalVEV]."""
+        """⟨z⟩_v = Σ_z z p(z|v), (…,) [z_conditionalVEV]."""
         return layer_size.mean(self._sizes(self._visible(v)))
 
     def probable_size(self, v: Values) -> Sizes:
-        """The largest of the most probable sizes given v [z_probableValue]."""
+        """The largest of the most probable sizes given v, (…,) [z_probableValue]."""
         return layer_size.probable(self._sizes(self._visible(v)))
 
     def sample_size(self, key: RandomKey, v: Values) -> Sizes:
         """Draw z from p(z|v)."""
-        return layer_size.sample(key, self._sizes(self._visible(v)))
+        return layer_size.sample(checks.random_key(key), self._sizes(self._visible(v)))
 
     def mean_hidden(self, v: Values) -> Hidden:
-        """⟨h_a⟩_v = P(z ≥ a|v) Γ'(x_a) [h_VEV]."""
+        """⟨h_a⟩_v = P(z ≥ a|v) Γ'(x_a), (…, K) [h_VEV]."""
         v = self._visible(v)
         return self._sizes(v).survival * self.hidden.mean(self._fields(v))
 
@@ -207,19 +210,23 @@ class GrandCanonicalRBM(eqx.Module):
         """Draw h from p(h|v, z); entries beyond z are 0."""
         v = self._visible(v)
         z = checks.layer_size("z", z, self.max_hidden, v.shape[:-1])
-        return self._within(self.hidden.sample(key, self._fields(v)), z)
+        return self._within(self.hidden.sample(checks.random_key(key), self._fields(v)), z)
 
     def mean_visible(self, h: Values, z: Values) -> Visible:
         """⟨v_i⟩_{h,z} = Γ'(Σ_{a≤z} h_a w_ai + c_i) [v_VEV]."""
-        return self.visible.mean(self._hidden(h, z) @ self.W + self.c)
+        return self.visible.mean(self.visible_fields(h, z))
 
     def sample_visible(self, key: RandomKey, h: Values, z: Values) -> Visible:
         """Draw v from p(v|h, z) [probability_v_conditioned_h_z]."""
-        return self.visible.sample(key, self._hidden(h, z) @ self.W + self.c)
+        return self.visible.sample(checks.random_key(key), self.visible_fields(h, z))
+
+    def visible_fields(self, h: Values, z: Values) -> Visible:
+        """y_i = Σ_{a≤z} h_a w_ai + c_i, the field on visible unit i."""
+        return dot(self._hidden(h, z)[0], self.W) + self.c
 
     def _fields(self, v: Visible) -> Hidden:
         """x_a = Σ_i w_ai v_i + b_a."""
-        return v @ self.W.T + self.b
+        return dot(v, self.W.T) + self.b
 
     def _sizes(self, v: Visible) -> SizeScan:
         """Everything about z given v, from the steps Γ(x_a) − μ_a."""
@@ -232,6 +239,8 @@ class GrandCanonicalRBM(eqx.Module):
     def _visible(self, v: Values) -> Visible:
         return checks.layer("v", v, self.visible, self.n_visible, self.W.dtype, "visible")
 
-    def _hidden(self, h: Values, z: Values) -> Hidden:
+    def _hidden(self, h: Values, z: Values) -> tuple[Hidden, Sizes]:
+        """h with its entries beyond z set to 0, and z."""
         h = checks.layer("h", h, self.hidden, self.max_hidden, self.W.dtype, "hidden")
-        return self._within(h, checks.layer_size("z", z, self.max_hidden, h.shape[:-1]))
+        z = checks.layer_size("z", z, self.max_hidden, h.shape[:-1])
+        return self._within(h, z), z

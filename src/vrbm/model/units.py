@@ -34,8 +34,23 @@ class Unit(eqx.Module):
         """The field x in which ⟨s⟩ is `mean`: the inverse of `mean`."""
 
     @abstractmethod
+    def residual(self, s: Field, x: Field) -> Field:
+        """s − ⟨s⟩ for a state s in the field x, with all its digits even when it is 1e-30."""
+
+    @abstractmethod
     def sample(self, key: RandomKey, x: Field) -> Field:
         """A value of s, independently for each entry of x, with probability e^{sx − Γ(x)}."""
+
+    def field_of_data(self, mean: Field, rows: int) -> Field:
+        """The field that gives free units the mean of `rows` samples, and one of no preference.
+
+        The extra sample, the average of the unit's values, keeps constant columns finite.
+        """
+        low, high = self.states[0], self.states[-1]
+        neutral = sum(self.states) / len(self.states)
+        mean = (rows * mean + neutral) / (rows + 1)
+        margin = (high - low) * float(np.finfo(mean.dtype).eps)
+        return self.field(jnp.clip(mean, low + margin, high - margin))
 
     def encode(self, values: Values, name: str = "data") -> np.ndarray:
         """Data as values of this unit, from any two-valued coding in ±1 or 0/1.
@@ -43,7 +58,10 @@ class Unit(eqx.Module):
         Mean values, i.e. numbers strictly inside [0, 1] or [−1, 1], are errors: threshold or
         sample them first.
         """
-        array = np.asarray(values)
+        try:
+            array = np.asarray(values)
+        except ValueError as error:
+            raise ValueError(f"{name} is ragged: pass rows of equal length.") from error
         if array.dtype.kind not in "biuf":
             raise ValueError(
                 f"{name} has dtype {array.dtype}: pass real numbers, booleans or integers."
@@ -77,6 +95,10 @@ class Spin(Unit):
         """x = artanh⟨s⟩."""
         return jnp.arctanh(mean)
 
+    def residual(self, s: Field, x: Field) -> Field:
+        """s − tanh x = 2s σ(−2sx)."""
+        return 2 * s * jax.nn.sigmoid(-2 * s * x)
+
     def sample(self, key: RandomKey, x: Field) -> Field:
         """+1 with probability σ(2x), else −1."""
         return 2 * Binary().sample(key, 2 * x) - 1
@@ -99,6 +121,16 @@ class Binary(Unit):
         """x = log⟨s⟩ − log(1 − ⟨s⟩)."""
         return jax.scipy.special.logit(mean)
 
+    def residual(self, s: Field, x: Field) -> Field:
+        """s − σ(x) = t σ(−tx) with t = 2s − 1 = ±1."""
+        t = 2 * s - 1
+        return t * jax.nn.sigmoid(-t * x)
+
     def sample(self, key: RandomKey, x: Field) -> Field:
-        """1 with probability σ(x), else 0."""
-        return jax.random.bernoulli(key, jax.nn.sigmoid(x)).astype(x.dtype)
+        """1 with probability σ(x), else 0: where u ≤ σ(x) for a uniform u in (0, 1].
+
+        A float32 u is at least 2^−23, so that flips less probable than that never happen; with u in
+        [0, 1) they would happen too often.
+        """
+        u = 1 - jax.random.uniform(key, x.shape, x.dtype)
+        return (u <= jax.nn.sigmoid(x)).astype(x.dtype)

@@ -6,7 +6,6 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from cycler import cycler
 from matplotlib.figure import Figure
 
 from vrbm.data.files import atomic
@@ -18,7 +17,7 @@ COLOURS = (
 )  # fmt: skip
 
 STYLE: dict[Any, Any] = {
-    "axes.prop_cycle": cycler(color=COLOURS),
+    "axes.prop_cycle": f"cycler('color', {[c[1:] for c in COLOURS]})",
     "axes.spines.right": False,
     "axes.spines.top": False,
     "font.size": 10,
@@ -29,7 +28,10 @@ STYLE: dict[Any, Any] = {
 
 
 def size_profiles(
-    probabilities: np.ndarray, survival: np.ndarray, labels: Sequence[str] | None = None
+    probabilities: np.ndarray,
+    survival: np.ndarray,
+    labels: Sequence[str] | None = None,
+    title: str = "digit",
 ) -> Figure:
     """p(z|v) (lines) and P(z ≥ a|v) (dashed) against the size, a colour for each row, (rows, K)."""
     labels = [str(row) for row in range(len(probabilities))] if labels is None else labels
@@ -43,13 +45,13 @@ def size_profiles(
         upper.set_ylabel("$p(z\\,|\\,v)$")
         lower.set_ylabel("$P(z\\geq a\\,|\\,v)$")
         lower.set_xlabel("size of the hidden layer $z$, unit $a$")
-        upper.legend(title="digit", ncols=2, loc="upper right", fontsize=8)
+        upper.legend(title=title, ncols=2, loc="upper right", fontsize=8)
     return figure
 
 
 def save(figure: Figure, stem: Path) -> list[Path]:
     """Write the figure as PNG and PDF; return the paths."""
-    paths = [stem.with_suffix(f".{kind}") for kind in ("png", "pdf")]
+    paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "pdf")]
     for path in paths:
         save_as(figure, path)
     return paths

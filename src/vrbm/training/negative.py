@@ -1,0 +1,158 @@
+r"""Negative phases: where the model's averages are taken.
+
+One contract: `state, info = kernel(model, state, v, key)`. The state is carried on from step to
+step; `info.v` holds visible values that stand for the model; the gradient takes ⟨h⟩, ⟨z⟩ there.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Literal, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from vrbm.model import GrandCanonicalRBM, checks
+from vrbm.typing import Field, RandomKey, Scalar, Sizes, Visible
+
+SizeRule = Literal["mean", "probable", "sample"]
+
+
+class Info(eqx.Module):
+    """What a kernel shows."""
+
+    v: Visible
+    """visible values under the model"""
+    edge: Scalar
+    """the largest P(z = K|v) met on the way: what a narrower layer would have cut off"""
+    swap_rates: Field
+    """accepted fraction of swaps between neighbouring replicas, (replicas − 1,); else (0,)"""
+
+
+class NegativePhase(eqx.Module):
+    """A way to the model's averages."""
+
+    def start(self, model: GrandCanonicalRBM, rows: Visible, key: RandomKey) -> Any:
+        """The state before the first step, given some training rows; None where there is none."""
+        return None
+
+    def rest(self, state: Any) -> Any:
+        """What the state becomes between two epochs."""
+        return state
+
+    @abstractmethod
+    def __call__(
+        self, model: GrandCanonicalRBM, state: Any, v: Visible, key: RandomKey
+    ) -> tuple[Any, Info]:
+        """One negative phase for the data v of a batch."""
+
+
+def _rounded_mean(model: GrandCanonicalRBM, v: Visible, key: RandomKey) -> Sizes:
+    return jnp.clip(jnp.ceil(model.mean_size(v)), 1, model.max_hidden).astype(int)
+
+
+SIZE_RULES: dict[str, Callable[[GrandCanonicalRBM, Visible, RandomKey], Sizes]] = {
+    "mean": _rounded_mean,
+    "probable": lambda model, v, key: model.probable_size(v),
+    "sample": lambda model, v, key: model.sample_size(key, v),
+}
+
+
+class MeanField(NegativePhase):
+    r"""k mean-field iterations from the data [kcd_step]: what the paper trains with.
+
+    h = ⟨h⟩_v and z from v, then v = ⟨v⟩_{h,z}. `size_rule` makes a whole number of z: ⟨z⟩ rounded
+    up ("mean"), the largest most probable z ("probable"), or a draw ("sample").
+    """
+
+    k: int = eqx.field(default=2, static=True)
+    size_rule: SizeRule = eqx.field(default="mean", static=True)
+
+    def __check_init__(self) -> None:
+        checks.count("k", self.k)
+        if self.size_rule not in get_args(SizeRule):
+            raise ValueError(f"size_rule is {self.size_rule!r}: choose one of {list(SIZE_RULES)}.")
+
+    def fields(
+        self, model: GrandCanonicalRBM, v: Visible, key: RandomKey
+    ) -> tuple[Visible, Scalar]:
+        """The fields y on the visible units in the last iteration, and the edge met."""
+        edge = jnp.zeros((), v.dtype)
+        y = v
+        for iteration in range(self.k):
+            if iteration:
+                v = model.visible.mean(y)
+            z = SIZE_RULES[self.size_rule](model, v, jax.random.fold_in(key, iteration))
+            y = model.visible_fields(model.mean_hidden(v), z)
+            edge = jnp.maximum(edge, _edge(model, v))
+        return y, edge
+
+    def __call__(
+        self, model: GrandCanonicalRBM, state: None, v: Visible, key: RandomKey
+    ) -> tuple[None, Info]:
+        """⟨v⟩ after k iterations."""
+        y, edge = self.fields(model, v, key)
+        return None, Info(model.visible.mean(y), edge, jnp.zeros(0, v.dtype))
+
+
+class Gibbs(NegativePhase):
+    """CD-k: k sampled steps (z, h, v) from the data."""
+
+    k: int = eqx.field(default=1, static=True)
+
+    def __check_init__(self) -> None:
+        checks.count("k", self.k)
+
+    def __call__(
+        self, model: GrandCanonicalRBM, state: None, v: Visible, key: RandomKey
+    ) -> tuple[None, Info]:
+        """v after k steps."""
+        v, edge = gibbs_chain(model, v, key, self.k)
+        return None, Info(v, edge, jnp.zeros(0, v.dtype))
+
+
+class Persistent(NegativePhase):
+    """Persistent CD: chains that go on from step to step, k Gibbs steps in each."""
+
+    k: int = eqx.field(default=1, static=True)
+    chains: int = eqx.field(default=500, static=True)
+
+    def __check_init__(self) -> None:
+        checks.count("k", self.k)
+        checks.count("chains", self.chains)
+
+    def start(self, model: GrandCanonicalRBM, rows: Visible, key: RandomKey) -> Visible:
+        """Chains begin at rows of the data, drawn with replacement."""
+        return rows[jax.random.randint(key, (self.chains,), 0, len(rows))]
+
+    def __call__(
+        self, model: GrandCanonicalRBM, state: Visible, v: Visible, key: RandomKey
+    ) -> tuple[Visible, Info]:
+        """The chains after k more steps."""
+        state, edge = gibbs_chain(model, state, key, self.k)
+        return state, Info(state, edge, jnp.zeros(0, v.dtype))
+
+
+def gibbs_step(model: GrandCanonicalRBM, v: Visible, key: RandomKey) -> Visible:
+    """z given v, h given (v, z), v given (h, z): leaves p(v) invariant."""
+    size_key, hidden_key, visible_key = jax.random.split(key, 3)
+    z = model.sample_size(size_key, v)
+    return model.sample_visible(visible_key, model.sample_hidden(hidden_key, v, z), z)
+
+
+def gibbs_chain(
+    model: GrandCanonicalRBM, v: Visible, key: RandomKey, k: int
+) -> tuple[Visible, Scalar]:
+    """k Gibbs steps, and the edge met."""
+
+    def step(carry: tuple[Visible, Scalar], key: RandomKey) -> tuple[tuple[Visible, Scalar], None]:
+        v, edge = carry
+        return (gibbs_step(model, v, key), jnp.maximum(edge, _edge(model, v))), None
+
+    start = (v, jnp.zeros((), v.dtype))
+    (v, edge), _ = jax.lax.scan(step, start, jax.random.split(key, k))
+    return v, edge
+
+
+def _edge(model: GrandCanonicalRBM, v: Visible) -> Scalar:
+    return model.size_survival(v)[..., -1].max()

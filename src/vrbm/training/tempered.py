@@ -1,0 +1,119 @@
+r"""Replica exchange: chains at a ladder of inverse temperatures that swap their visible values.
+
+Replica β has weights βW, hidden biases βb, the prices of the full model, and visible biases
+βc + (1 − β)c₀, where c₀ is the field of the data mean: independent units at β = 0, the model at
+β = 1. With h and z summed out, its marginal is p_β(v) ∝ e^{−F_β(v)}, and a swap of the values v_i,
+v_j of two replicas is accepted with probability
+
+    min(1, e^{F_i(v_i) + F_j(v_j) − F_i(v_j) − F_j(v_i)}),
+
+which leaves the product of the marginals invariant.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from vrbm.model import GrandCanonicalRBM, checks
+from vrbm.training.negative import Info, NegativePhase, gibbs_chain
+from vrbm.typing import Field, RandomKey, Visible, VisibleBias
+
+
+class Replicas(eqx.Module):
+    """State of `Tempered`."""
+
+    v: Field
+    """(replicas, chains, N)"""
+    betas: Field
+    """(replicas,), from 0 to 1"""
+    base: VisibleBias
+    """c₀, (N,)"""
+    rejected: Field
+    """running average of the rejected fraction between neighbours, (replicas − 1,)"""
+    parity: Field
+    """0 or 1: which pairs swap next"""
+
+
+class Tempered(NegativePhase):
+    """Replica exchange with k Gibbs steps between swaps; the replica at β = 1 gives the averages.
+
+    `betas` is the number of replicas. The ladder begins evenly spaced and is adapted between
+    epochs, such that all neighbours reject alike: the points are placed at equal distances in the
+    cumulative rejection (Syed, Bouchard-Côté, Deligiannidis and Doucet 2022).
+    """
+
+    k: int = eqx.field(default=1, static=True)
+    betas: int = eqx.field(default=10, static=True)
+    chains: int = eqx.field(default=100, static=True)
+
+    def __check_init__(self) -> None:
+        checks.count("k", self.k)
+        checks.count("chains", self.chains)
+        if checks.count("betas", self.betas) < 2:
+            raise ValueError(f"betas is {self.betas}: replica exchange needs at least 2 replicas.")
+
+    def start(self, model: GrandCanonicalRBM, rows: Visible, key: RandomKey) -> Replicas:
+        """All replicas begin at rows of the data, drawn with replacement."""
+        chosen = jax.random.randint(key, (self.betas, self.chains), 0, len(rows))
+        low, high = model.visible.states[0], model.visible.states[-1]
+        mean = (rows.sum(axis=0) + (low + high) / 2) / (len(rows) + 1)
+        return Replicas(
+            v=rows[chosen],
+            betas=jnp.linspace(0, 1, self.betas, dtype=rows.dtype),
+            base=model.visible.field(mean),
+            rejected=jnp.full(self.betas - 1, 0.5, rows.dtype),
+            parity=jnp.zeros((), rows.dtype),
+        )
+
+    def rest(self, state: Replicas) -> Replicas:
+        """Place the ladder at equal distances in the cumulative rejection."""
+        steps = jnp.maximum(state.rejected, 1e-3)
+        barrier = jnp.concatenate([jnp.zeros(1, steps.dtype), jnp.cumsum(steps)])
+        even = jnp.linspace(0, barrier[-1], self.betas, dtype=steps.dtype)
+        betas = jnp.interp(even, barrier, state.betas).at[0].set(0).at[-1].set(1)
+        return eqx.tree_at(lambda s: s.betas, state, betas)
+
+    def __call__(
+        self, model: GrandCanonicalRBM, state: Replicas, v: Visible, key: RandomKey
+    ) -> tuple[Replicas, Info]:
+        """k Gibbs steps in every replica, then swaps of even or odd neighbours."""
+        gibbs_key, swap_key = jax.random.split(key)
+
+        def chain(beta: Field, v: Visible, key: RandomKey) -> tuple[Visible, Field]:
+            return gibbs_chain(tempered(model, beta, state.base), v, key, self.k)
+
+        keys = jax.random.split(gibbs_key, self.betas)
+        moved, edge = jax.vmap(chain)(state.betas, state.v, keys)
+
+        def free_energy(beta: Field, v: Visible) -> Field:
+            return tempered(model, beta, state.base).free_energy(v)
+
+        here = jax.vmap(free_energy)(state.betas, moved)
+        up = jax.vmap(free_energy)(state.betas[:-1], moved[1:])
+        down = jax.vmap(free_energy)(state.betas[1:], moved[:-1])
+        log_ratio = here[:-1] + here[1:] - up - down  # (replicas − 1, chains)
+        wanted = jnp.log(jax.random.uniform(swap_key, log_ratio.shape, log_ratio.dtype)) < log_ratio
+        turn = jnp.arange(self.betas - 1) % 2 == state.parity
+        swap = wanted & turn[:, None]
+        none = jnp.zeros((1, swap.shape[1]), bool)
+        from_above, from_below = jnp.concatenate([swap, none]), jnp.concatenate([none, swap])
+        swapped = jnp.where(from_above[..., None], jnp.roll(moved, -1, axis=0), moved)
+        swapped = jnp.where(from_below[..., None], jnp.roll(moved, 1, axis=0), swapped)
+        rejection = 1 - jnp.minimum(1, jnp.exp(jnp.minimum(log_ratio, 0))).mean(axis=1)
+        new = Replicas(
+            v=swapped,
+            betas=state.betas,
+            base=state.base,
+            rejected=0.95 * state.rejected + 0.05 * rejection,
+            parity=1 - state.parity,
+        )
+        return new, Info(swapped[-1], edge.max(), 1 - rejection)
+
+
+def tempered(model: GrandCanonicalRBM, beta: Field, base: VisibleBias) -> GrandCanonicalRBM:
+    """The model of replica β. Its prices are those of the model: pass one with `Priced`."""
+    return eqx.tree_at(
+        lambda m: (m.W, m.b, m.c),
+        model,
+        (beta * model.W, beta * model.b, beta * model.c + (1 - beta) * base),
+    )
