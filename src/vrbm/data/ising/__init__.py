@@ -4,6 +4,7 @@ E = −J Σ_⟨ij⟩ s_i s_j over 2N bonds, k_B = 1, N = L² spins ±1 flattened
 """
 
 from vrbm.data.ising.lattice import energy, magnetization, row_correlation
+from vrbm.data.ising.markov import MarkovDraws, metropolis_draws, swendsen_wang_draws
 from vrbm.data.ising.paper import PAPER_TEMPERATURES, mixture_set, paper_set
 from vrbm.data.ising.probability import (
     highest_log_likelihood,
@@ -16,6 +17,7 @@ from vrbm.data.ising.transfer import exact_draws
 
 __all__ = [
     "PAPER_TEMPERATURES",
+    "MarkovDraws",
     "Thermodynamics",
     "density_of_states",
     "energy",
@@ -23,9 +25,11 @@ __all__ = [
     "highest_log_likelihood",
     "log_probability",
     "magnetization",
+    "metropolis_draws",
     "mixture_log_probability",
     "mixture_set",
     "paper_set",
     "row_correlation",
+    "swendsen_wang_draws",
     "thermodynamics",
 ]

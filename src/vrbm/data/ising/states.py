@@ -6,7 +6,7 @@ With x = e^{−2K}, K = J/T, the partition function is e^{2NK} times an integer 
 
 where u counts the unsatisfied bonds and A … D are products over the momenta θ, see
 `vrbm.data.ising.thermodynamics`. Two factors ±θ make a polynomial of x and 2cos θ (`_pair`), and
-the momenta 0 and π one of x alone (`_single`). Since 2cos(πl/L) = ω^l + ω^{−l} with a primitive
+the momenta 0 and π one of x alone (`_single`). Since 2cos(πk/L) = ω^k + ω^{−k} with a primitive
 root of unity ω of order 2L, and the products are the same for every choice of ω, they may be taken
 in the integers modulo Φ(b), where Φ is the cyclotomic polynomial of order 2L and ω = b: exact as
 soon as Φ(b) exceeds 2^{N+1}, the sum of all coefficients.
@@ -39,19 +39,19 @@ def _states(L: int) -> tuple[tuple[int, int], ...]:
     modulus = _cyclotomic(order, b)  # above 2^{N+2}
 
     def product(momenta: range, sign: int) -> np.ndarray:
-        """Π over θ = πl/L of 2cosh(Lγ/2) for sign +1, of 2sinh(Lγ/2) for −1, in powers of x."""
+        """Π over θ = πk/L of 2cosh(Lγ/2) for sign +1, of 2sinh(Lγ/2) for −1, in powers of x."""
         total = np.array([1], object)
-        for l in momenta:
-            if l % L == 0:
-                total = np.convolve(total, _single(L, 1 if l == 0 else -1, sign)) % modulus
-            elif l < L:  # with its mirror image 2L − l
-                two_cosine = (pow(b, l, modulus) + pow(b, order - l, modulus)) % modulus
+        for k in momenta:
+            if k % L == 0:
+                total = np.convolve(total, _single(L, 1 if k == 0 else -1, sign)) % modulus
+            elif k < L:  # with its mirror image 2L − k
+                two_cosine = (pow(b, k, modulus) + pow(b, order - k, modulus)) % modulus
                 total = np.convolve(total, _pair(L, two_cosine, sign, modulus)) % modulus
         return total
 
     odd, even = range(1, order, 2), range(0, order, 2)
-    sectors = (product(odd, 1), product(odd, -1), product(even, 1), product(even, -1))
-    numbers = sum(sectors) % modulus // 2
+    sectors = [product(momenta, sign) for momenta in (odd, even) for sign in (1, -1)]
+    numbers = np.sum(sectors, axis=0) % modulus // 2
     return tuple((2 * u - 2 * N, int(g)) for u, g in enumerate(numbers) if g)
 
 

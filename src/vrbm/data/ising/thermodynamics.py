@@ -6,7 +6,7 @@ larger root of q + s²/q = p; it is e^{γ−4K} 2sinh 2K in Kaufman's notation. 
     Z = ½ e^{2NK} (A + B + C + D),    A, B = Π_{θ odd} (q^{L/2} ± (s²/q)^{L/2}),
                                       C, D = Π_{θ even} (q^{L/2} ± (s²/q)^{L/2}),
 
-over θ = πl/L with l odd or even, 0 ≤ l < 2L. At θ = 0 the root is q = (1 − x)² at all
+over θ = πk/L with k odd or even, 0 ≤ k < 2L. At θ = 0 the root is q = (1 − x)² at all
 temperatures, so that D changes its sign at the critical one. Nothing overflows: x lies in (0, 1).
 """
 
