@@ -26,6 +26,6 @@ HiddenBias: TypeAlias = Float[Array, "hidden"]
 VisibleBias: TypeAlias = Float[Array, "visible"]
 Price: TypeAlias = Scalar | HiddenBias
 
-#: Spins ±1 of lattices, flattened row by row, and one number for each lattice or temperature.
+#: Spins ±1 of lattices, flattened row by row; and exact or measured numbers of any shape.
 Spins: TypeAlias = Int8[np.ndarray, "*batch sites"]
-Numbers: TypeAlias = Float64[np.ndarray, "*batch"]
+Numbers: TypeAlias = Float64[np.ndarray, "..."]

@@ -16,7 +16,7 @@ def energy(configurations: Values, J: float = 1.0) -> Numbers:
     """E = −J Σ_⟨ij⟩ s_i s_j, (…), of configurations (…, N)."""
     s = _squares(configurations)
     bonds = s * np.roll(s, -1, axis=-1) + s * np.roll(s, -1, axis=-2)
-    return -checks.coupling(J) * np.asarray(bonds.sum(axis=(-2, -1), dtype=np.int64), np.float64)
+    return np.asarray(-checks.coupling(J) * bonds.sum(axis=(-2, -1), dtype=np.float64))
 
 
 def magnetization(configurations: Values) -> Numbers:

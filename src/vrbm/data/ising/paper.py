@@ -79,7 +79,7 @@ def _path(L: int, T: Numbers, sizes: tuple[int, int], J: float, seed: int) -> Pa
 
 def _read(path: Path) -> Dataset | None:
     """The stored set, or None where there is none that is whole."""
-    if not path.exists():
+    if not zipfile.is_zipfile(path):  # absent, or cut short
         return None
     try:
         return Dataset.load(path)

@@ -23,7 +23,7 @@ def mixture_log_probability(
     v = checks.configurations(configurations)
     levels, level = np.unique(energy(v, J), return_inverse=True)
     log_p = _mixture_of_energies(isqrt(v.shape[-1]), levels, temperatures, J)
-    return log_p[level.reshape(v.shape[:-1])]
+    return np.asarray(log_p[level.reshape(v.shape[:-1])])
 
 
 def highest_log_likelihood(L: int, temperatures: Values, J: float = 1.0) -> float:
