@@ -89,6 +89,13 @@ def test_effective_sample_size(sampler):
 
 
 @samplers
+def test_draws_of_one_chain_have_independent_signs(sampler):
+    """Where flips alone would keep the sign for ever; false-failure rate 6e-5."""
+    m = ising.magnetization(sampler(8, 1.0, 256 * 9, seed=2).configurations).reshape(9, 256)
+    assert abs((np.sign(m[1:]) * np.sign(m[:-1])).mean()) < 4 / (8 * 256) ** 0.5
+
+
+@samplers
 def test_frozen_chains_are_reported(sampler):
     with pytest.warns(UserWarning, match="temperature 0.1 show no decay .* Raise"):
         draws = sampler(8, 0.1, 1_000)

@@ -1,8 +1,8 @@
 r"""Markov chains for lattices of any size: checkerboard Metropolis and Swendsen-Wang clusters.
 
-Many chains run at once. All start in the ordered state that J favours, each with a random sign.
-The run is doubled until it holds many autocorrelation times of the energy and of the order
-parameter; that much is the burn-in. Then every τ-th configuration of each chain is kept.
+Many chains run at once, from the ordered state that J favours. The run is doubled until it holds
+many autocorrelation times of the energy and of the order parameter; that much is the burn-in. Then
+every τ-th configuration of each chain is kept, with a random sign, since E(−s) = E(s).
 """
 
 import warnings
@@ -113,8 +113,11 @@ def swendsen_wang_sweep(K: float, s: Lattices, rng: np.random.Generator) -> None
         kept.append(satisfied & (rng.random(s.shape) < -np.expm1(-2 * abs(K))))
         neighbours.append(np.roll(site, -1, axis))
     n_clusters, cluster = _clusters(np.stack(kept, axis=-1), np.stack(neighbours, axis=-1))
-    signs = 2 * rng.integers(0, 2, n_clusters, dtype=np.int8) - 1
-    s *= signs[cluster].reshape(s.shape)
+    s *= _signs(n_clusters, rng)[cluster].reshape(s.shape)
+
+
+def _signs(n: int, rng: np.random.Generator) -> Int8[np.ndarray, "n"]:
+    return 2 * rng.integers(0, 2, n, dtype=np.int8) - 1
 
 
 def _clusters(kept: np.ndarray, neighbours: np.ndarray) -> tuple[int, np.ndarray]:
@@ -142,8 +145,7 @@ def _draws(
     K = J / checks.temperature(temperature, J)
     order = checkerboard(L) if J < 0 else np.ones(L * L, np.int8)
     rng = np.random.default_rng(seed)
-    signs = 2 * rng.integers(0, 2, chains, dtype=np.int8) - 1
-    s = (order[:, None] * signs).reshape(L, L, chains)
+    s = np.repeat(order, chains).reshape(L, L, chains)
     tau, burn_in = _burn_in(sweep, K, s, order, rng, checks.count("max_burn_in", max_burn_in))
     converged = burn_in >= BURN_IN * tau
     if not converged:
@@ -153,7 +155,7 @@ def _draws(
     for draw in kept:
         for _ in range(thinning):
             sweep(K, s, rng)
-        draw[:] = _configurations(s)
+        draw[:] = _configurations(s * _signs(chains, rng))
     return MarkovDraws(
         configurations=kept.reshape(-1, L * L)[:n],
         autocorrelation_time=tau,
