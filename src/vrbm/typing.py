@@ -6,7 +6,8 @@ units, ``hidden`` the K hidden ones and, equally, the K possible layer sizes z =
 
 from typing import Any, TypeAlias
 
-from jaxtyping import Array, Float, Int, Key, UInt32
+import numpy as np
+from jaxtyping import Array, Float, Float64, Int, Int8, Key, UInt32
 
 #: Anything that numpy can turn into numbers; checked, with a sentence, by ``vrbm.model.checks``.
 Values: TypeAlias = Any
@@ -24,3 +25,7 @@ Weights: TypeAlias = Float[Array, "hidden visible"]
 HiddenBias: TypeAlias = Float[Array, "hidden"]
 VisibleBias: TypeAlias = Float[Array, "visible"]
 Price: TypeAlias = Scalar | HiddenBias
+
+#: Spins ±1 of lattices, flattened row by row; and exact or measured numbers of any shape.
+Spins: TypeAlias = Int8[np.ndarray, "*batch sites"]
+Numbers: TypeAlias = Float64[np.ndarray, "..."]
