@@ -26,7 +26,7 @@ napoleon_use_ivar = True
 default_role = "code"
 
 
-# Links between the files of the repository, as the README has them, and where the site has the same.
+# Files of the repository that the README links to, and the pages of the site with the same text.
 PLACES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
 
 

@@ -1,11 +1,9 @@
-import sys
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from vrbm.cli import main
-from vrbm.data.arrays import from_array, load
+from vrbm.data import ising
+from vrbm.data.arrays import load
 from vrbm.data.dataset import Dataset, Domain
 
 
@@ -91,16 +89,15 @@ def test_mnist_variants(capsys, small_mnist):
         assert all(fact in out for fact in facts)
 
 
-def test_ising_passes_on_what_is_given(capsys, monkeypatch):
-    seen = {}
-
-    def paper_set(**given):
-        seen.update(given)
-        return from_array(np.ones((2, 9)), name="ising")
-
-    monkeypatch.setitem(sys.modules, "vrbm.data.ising", SimpleNamespace(paper_set=paper_set))
-    arguments = ["--L", 3, "--temperatures", 1.5, 2, "--n-train", 2, "--seed", 7]
-    status, out, _ = run(capsys, "data", "ising", *arguments)
+def test_ising_draws_what_is_asked_for(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("VRBM_CACHE", str(tmp_path / "cache"))
+    arguments = ["--L", 3, "--J", -1, "--temperatures", 1, 2.5, "--n-train", 20, "--n-test", 6]
+    out = tmp_path / "set.npz"
+    status, printed, _ = run(capsys, "data", "ising", *arguments, "--seed", 4, "--out", out)
     assert status == 0
-    assert "ising: N = 9" in out
-    assert seen == {"L": 3, "temperatures": (1.5, 2.0), "n_train": 2, "seed": 7}
+    assert "ising: N = 9" in printed
+    stored = Dataset.load(out)
+    expected = ising.mixture_set(3, (1.0, 2.5), 20, 6, J=-1.0, seed=4)
+    assert stored.content_hash == expected.content_hash
+    assert (stored.train.shape, stored.test.shape) == ((20, 9), (6, 9))
+    assert out.with_suffix(".png").exists()

@@ -73,13 +73,12 @@ class Ising(Output):
     """Seed of the draws."""
 
     def make(self, progress: "Progress") -> "Dataset":
-        """Draw the configurations; what is not given is left to `paper_set`."""
-        from importlib import import_module
+        """Draw the configurations; what is not given is left to `mixture_set`."""
+        from vrbm.data import ising
 
         names = ("temperatures", "L", "J", "n_train", "n_test", "seed")
         given = {name: value for name in names if (value := getattr(self, name)) is not None}
-        data: Dataset = import_module("vrbm.data.ising").paper_set(**given)
-        return data
+        return ising.mixture_set(**given)
 
 
 @dataclass(frozen=True)

@@ -86,10 +86,10 @@ class Penalizing(Potential):
     r"""The paper's ansatz, μ = Σ ℰ_a / Σ tanh ℰ_a [ChemicalPotential:ConcreteAnsatz].
 
     It is the vacuum energy Σ ℰ_a [VacuumEnergyDEF] for each active unit
-    [ChemicalPotential:ConceptualAnsatz]; μ ≥ 1, and μ → 1 when all ℰ_a → 0. With `smooth`,
-    μ = cosh(ρ) / cosh(1) where ρ = Σ ℰ_a / Σ tanh ℰ_a: the cosh that the paper suggests, of a quantity
-    that does not grow with K, scaled to the same limit (docs/theory.md). Beyond ρ = 40, where μ is above 1e16, it stays constant and its derivative is
-    0, so that float32 remains finite.
+    [ChemicalPotential:ConceptualAnsatz]; μ ≥ 1, and μ → 1 when all ℰ_a → 0. With `smooth`, μ is
+    cosh(ρ) / cosh(1) where ρ = Σ ℰ_a / Σ tanh ℰ_a: the cosh that the paper suggests, of a quantity
+    that does not grow with K, scaled to the same limit (docs/theory.md). Beyond ρ = 40, where μ is
+    above 1e16, it stays constant and its derivative is 0, so that float32 remains finite.
     """
 
     p: float = eqx.field(default=1.0, static=True, converter=lambda p: checks.number("p", p, 1.0))
@@ -183,7 +183,7 @@ class Custom(Potential):
         """The function's value; its shape is checked, and that it is finite."""
         try:
             mu = jnp.asarray(self.function(W, b), b.dtype)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise ValueError(
                 f"potential {self.function!r} failed ({error}): pass a function of W (K, N) and "
                 "b (K,) that returns numbers."

@@ -19,21 +19,22 @@ PAPER_TEMPERATURES: tuple[float, ...] = tuple(k / 10 for k in range(1, 46))
 
 def paper_set(seed: int = 0) -> Dataset:
     """The set of [ssc:Ising]: L = 8, T = 0.1 … 4.5, 60,000 + 10,000 configurations."""
-    return mixture_set(8, PAPER_TEMPERATURES, 60_000, 10_000, seed=seed)
+    return mixture_set(seed=seed)
 
 
 def mixture_set(
-    L: int,
-    temperatures: Values,
-    n_train: int,
-    n_test: int,
+    L: int = 8,
+    temperatures: Values = PAPER_TEMPERATURES,
+    n_train: int = 60_000,
+    n_test: int = 10_000,
     *,
     J: float = 1.0,
     seed: int = 0,
 ) -> Dataset:
     """Exact draws in equal parts from each temperature, which is kept as the label.
 
-    Made once and then read from the cache directory; a file there that is damaged is made anew.
+    The defaults are the paper's set. Made once and then read from the cache directory; a file there
+    that is damaged is made anew.
     """
     J = checks.coupling(J)
     T = np.sort(checks.temperatures("temperatures", temperatures, J), axis=None)
