@@ -1,8 +1,14 @@
 import numpy as np
 import pytest
-from ising_reference import EXACT, TEMPERATURES, all_configurations, deviations, energy_p_value
 from scipy.stats import chisquare
 
+from tests.data.ising_reference import (
+    EXACT,
+    TEMPERATURES,
+    all_configurations,
+    deviations,
+    energy_p_value,
+)
 from vrbm.data import ising
 from vrbm.data.ising.lattice import checkerboard
 from vrbm.data.ising.transfer import _powers, _rows

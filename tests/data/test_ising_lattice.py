@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from ising_reference import all_configurations, bond_by_bond
 
+from tests.data.ising_reference import all_configurations, bond_by_bond
 from vrbm.data import ising
 from vrbm.data.ising import checks
 from vrbm.data.ising.lattice import checkerboard, is_frustrated

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from ising_reference import EXACT, TEMPERATURES, deviations, energy_p_value, estimates
 from scipy.stats import ks_2samp
 
+from tests.data.ising_reference import EXACT, TEMPERATURES, deviations, energy_p_value, estimates
 from vrbm.data import ising
 from vrbm.data.ising.autocorrelation import autocorrelation_time
 from vrbm.data.ising.markov import metropolis_sweep, swendsen_wang_sweep

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from ising_reference import EXACT, TEMPERATURES, all_configurations
 from scipy.integrate import quad
 from scipy.special import ellipk, logsumexp
 
+from tests.data.ising_reference import EXACT, TEMPERATURES, all_configurations
 from vrbm.data import ising
 from vrbm.data.ising.thermodynamics import _from_states, _kaufman
 from vrbm.data.ising.transfer import _powers, _rows

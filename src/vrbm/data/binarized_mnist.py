@@ -16,8 +16,8 @@ import numpy as np
 
 from vrbm.data.dataset import Dataset, Domain
 from vrbm.data.download import Progress, fetch
-from vrbm.data.files import atomic, cache_directory, read_npz
 from vrbm.data.mnist import given_folder
+from vrbm.files import atomic, cache_directory, read_npz
 
 #: Rows and SHA-256 of the packed rows of each split.
 SPLITS = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from vrbm.data.files import atomic, read_npz
+from vrbm.files import atomic, read_npz
 
 
 class Domain(StrEnum):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from vrbm.data.files import atomic
+from vrbm.files import atomic
 
 #: Called with the file's name, the bytes that have come, and the bytes to come (0 if not known).
 Progress = Callable[[str, int, int], None]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from vrbm.data.files import read_npz
 from vrbm.data.rows import ArrayRows, Rows, SparseRows, Table
 from vrbm.data.text import read_text
+from vrbm.files import read_npz
 
 #: Names under which an npz or HDF5 file may hold the rows and the labels of each split.
 SPLIT_NAMES = {

@@ -16,8 +16,8 @@ import numpy as np
 from vrbm.data import images as steps
 from vrbm.data.dataset import Dataset, Domain
 from vrbm.data.download import Progress, fetch
-from vrbm.data.files import cache_directory
 from vrbm.data.idx import read_idx
+from vrbm.files import cache_directory
 
 
 @dataclass(frozen=True)

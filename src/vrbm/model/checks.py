@@ -109,18 +109,21 @@ def random_key(value: Any) -> RandomKey:
 
 def floating(name: str, value: Any) -> Any:
     """A floating type that JAX has in its present mode; None is its default."""
+    default = jnp.zeros(0).dtype
+    if value is None:
+        return default
     try:
-        dtype = np.dtype(float if value is None else value)
+        dtype = np.dtype(value)
     except TypeError as error:
         raise ValueError(f"{name} is {value!r}: pass float32 or float64.") from error
     if not jnp.issubdtype(dtype, jnp.floating):
         raise ValueError(f"{name} is {dtype}: pass float32 or float64.")
-    if value is not None and dtype == np.float64 and jnp.zeros(0).dtype != dtype:
+    if dtype == np.float64 != default:
         raise ValueError(
             f"{name} is float64, which JAX has switched off: "
             'run jax.config.update("jax_enable_x64", True) first.'
         )
-    return jnp.zeros(0, dtype).dtype
+    return dtype
 
 
 def common_float(**values: Values) -> Any:

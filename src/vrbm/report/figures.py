@@ -8,7 +8,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from vrbm.data.files import atomic
+from vrbm.files import atomic
 
 #: Colours that people with colour-blindness can tell apart (Wong 2011, with two of Tol's).
 COLOURS = (

@@ -40,6 +40,10 @@ class NegativePhase(eqx.Module):
         """What the state becomes between two epochs."""
         return state
 
+    def reconstruction(self) -> "MeanField":
+        """The mean-field iterations by which a training with this phase is watched."""
+        return MeanField(k=1)
+
     @abstractmethod
     def __call__(
         self, model: GrandCanonicalRBM, state: Any, v: Visible, key: RandomKey
@@ -72,6 +76,10 @@ class MeanField(NegativePhase):
         checks.count("k", self.k)
         if self.size_rule not in get_args(SizeRule):
             raise ValueError(f"size_rule is {self.size_rule!r}: choose one of {list(SIZE_RULES)}.")
+
+    def reconstruction(self) -> "MeanField":
+        """Its own iterations."""
+        return self
 
     def fields(
         self, model: GrandCanonicalRBM, v: Visible, key: RandomKey

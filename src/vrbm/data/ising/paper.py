@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from vrbm.data.dataset import Dataset, Domain
-from vrbm.data.files import cache_directory
 from vrbm.data.ising import checks
 from vrbm.data.ising.transfer import exact_draws
+from vrbm.files import cache_directory
 from vrbm.typing import Numbers, Values
 
 #: T = 0.1, 0.2, …, 4.5 of [ssc:Ising].

@@ -1,0 +1,42 @@
+"""Settings of a training: the one place of their defaults."""
+
+from dataclasses import dataclass, field
+
+from vrbm.model import checks
+from vrbm.training.negative import Gibbs, MeanField, Persistent
+from vrbm.training.optimizer import Optimizer
+from vrbm.training.tempered import Tempered
+
+
+@dataclass(frozen=True)
+class Config:
+    """How a model is trained. The defaults are the paper's algorithm."""
+
+    epochs: int = 100
+    """Passes over the data."""
+    batch_size: int = 100
+    """Rows in a step; the rows that fill no batch are left out of their epoch."""
+    negative: MeanField | Gibbs | Persistent | Tempered = field(default_factory=MeanField)
+    """Where the model's averages come from: mean-field for the paper's training, which copies its
+    input; persistent or tempered chains for the likelihood."""
+    optimizer: Optimizer = field(default_factory=Optimizer)
+    """How parameters follow the gradient."""
+    centred: bool = False
+    """Take the gradient in centred coordinates: visible offsets are the data mean, hidden offsets a
+    running mean of ⟨h⟩."""
+    penalty: float = 0.0
+    """Strength of the penalty Σ |w|^p / p beside μ."""
+    penalty_power: float = 1.0
+    """p of that penalty."""
+    window: bool = True
+    """Compute only the units that matter; the same results to float precision."""
+    monitor_rows: int = 1000
+    """Rows of the training and of the held-out data on which records are measured."""
+    device_bytes: int = 1 << 31
+    """Data larger than this stream from memory or disk, shuffled within a window."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "monitor_rows"):
+            checks.count(name, getattr(self, name))
+        checks.number("penalty", self.penalty, 0.0)
+        checks.number("penalty_power", self.penalty_power, 1.0)

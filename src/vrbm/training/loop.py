@@ -1,0 +1,372 @@
+"""The training loop: a generator of records that prints and writes nothing."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from vrbm.data.dataset import Dataset, Domain
+from vrbm.model import GrandCanonicalRBM, checks
+from vrbm.model.potential import active_units, energy_quanta
+from vrbm.training import window
+from vrbm.training.config import Config
+from vrbm.training.gradient import (
+    Parameters,
+    centred,
+    gradient,
+    moved,
+    parameters,
+    uncentred,
+    with_penalty,
+)
+from vrbm.training.guards import Diverged, Phase, phase
+from vrbm.training.source import OnDevice, Source, Streamed, as_dataset, encoded
+from vrbm.typing import HiddenBias, RandomKey, Scalar, VisibleBias
+
+# Rate at which the hidden offsets of centred training follow ⟨h⟩.
+OFFSET_RATE = 0.01
+# Number of the key that starts chains: no epoch has it.
+START = 2**32 - 1
+
+
+class Carry(eqx.Module):
+    """What one step hands to the next."""
+
+    model: GrandCanonicalRBM
+    optimizer: Any
+    negative: Any
+    v_offset: VisibleBias
+    h_offset: HiddenBias
+
+
+@dataclass(frozen=True)
+class TrainState:
+    """Everything that the next epoch depends on."""
+
+    carry: Carry
+    key: RandomKey
+    epoch: int
+    """Epochs done."""
+    width: int
+    """Window of the next epoch."""
+
+    @property
+    def model(self) -> GrandCanonicalRBM:
+        """The model as trained so far."""
+        return self.carry.model
+
+
+@dataclass(frozen=True)
+class Record:
+    """One epoch. Errors, sizes and free energies are of at most `monitor_rows` rows."""
+
+    epoch: int
+    """Epochs done, this one included."""
+    error_train: float
+    """ε on training rows."""
+    error_heldout: float | None
+    """ε on validation rows, else test rows; None without any."""
+    mean_size: float
+    """⟨z⟩ over training rows."""
+    mu: float
+    """The chemical potential; the mean over units where each has its own."""
+    active_units: float
+    """K_eff, the paper's smooth count of active units."""
+    learning_rate: float
+    gradient_norms: dict[str, float]
+    """Norms of the gradient of W, b and c, averaged over the steps."""
+    delta_size: float
+    """⟨z⟩_data − ⟨z⟩_model, averaged over the steps."""
+    free_energy_gap: float | None
+    """Mean F of training rows minus that of held-out rows: falls when the model overfits."""
+    window: int
+    """Units computed."""
+    repeats: int
+    """How often a block was done again with a wider window."""
+    swap_rates: list[float]
+    """Accepted swaps between neighbouring replicas, where there are replicas."""
+    phase: Phase
+    """regular, collapsed (few units, μ ≫ 1), saturated (all units in use) or fixed."""
+    seconds: float
+    state: TrainState = field(repr=False, compare=False)
+    """To go on from here, and to read the model."""
+
+    def facts(self) -> dict[str, Any]:
+        """The record without its state, for a file."""
+        return {name: value for name, value in vars(self).items() if name != "state"}
+
+
+def start(model: GrandCanonicalRBM, data: Any, config: Config, key: RandomKey) -> TrainState:
+    """The state before the first epoch."""
+    data = as_dataset(data)
+    _check(model, data)
+    dtype = model.W.dtype
+    model = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), model)
+    rows = jnp.asarray(_some(model, data.train, data.domain, 10_000), dtype)
+    carry = Carry(
+        model=model,
+        optimizer=config.optimizer.build(1).init(parameters(model)),
+        negative=config.negative.start(model, rows, jax.random.fold_in(key, START)),
+        v_offset=rows.mean(axis=0),
+        h_offset=model.mean_hidden(rows[:1000]).mean(axis=0),
+    )
+    width = model.max_hidden
+    if config.window:
+        survival = np.asarray(model.size_survival(rows[:100]).max(axis=0))
+        width = _next_width(model, survival)
+    return TrainState(carry, key, epoch=0, width=width)
+
+
+def train(
+    model: GrandCanonicalRBM | None,
+    data: Any,
+    config: Config = Config(),  # noqa: B008 (frozen)
+    key: RandomKey | None = None,
+    *,
+    state: TrainState | None = None,
+    optimizer: optax.GradientTransformation | None = None,
+    callbacks: Iterable[Callable[[Record], bool | None]] = (),
+) -> Iterator[Record]:
+    """Train, and yield a record after each epoch.
+
+    Parameters
+    ----------
+    model
+        Where to start; None when `state` says so.
+    data
+        A `Dataset`, or an array (rows, N) of ±1, 0/1 or [0, 1].
+    config
+        Settings.
+    key
+        A random key: the same key gives the same training.
+    state
+        Go on from the state of an earlier record, bit for bit as if there had been no pause.
+    optimizer
+        Any optax transformation, for descent, in place of that of `config`.
+    callbacks
+        Called with each record; training ends after an epoch in which one returns True.
+    """
+    data = as_dataset(data)
+    if state is None:
+        if model is None:
+            raise ValueError("model is None: pass a model, or the state of an earlier training.")
+        key = jax.random.key(0) if key is None else checks.random_key(key)
+        state = start(model, data, config, key)
+        if optimizer is not None:
+            fresh = optimizer.init(parameters(state.model))
+            state = _replace(state, optimizer=fresh)
+    _check(state.model, data)
+    source = _source(state.model, data, config)
+    total = config.epochs * source.batches
+    transformation = config.optimizer.build(total) if optimizer is None else optimizer
+    rate = config.optimizer.schedule(total)
+    callbacks = list(callbacks)
+    monitor = _Monitor(state.model, data, config)
+    run = partial(_run, transformation=transformation, config=config)
+    while state.epoch < config.epochs:
+        began = time.perf_counter()
+        state, summary = _epoch(state, source, config, run)
+        record = Record(
+            epoch=state.epoch,
+            learning_rate=float(rate(state.epoch * source.batches - 1)),
+            seconds=time.perf_counter() - began,
+            state=state,
+            **monitor(state, summary),
+            **summary,
+        )
+        yield record
+        if True in [callback(record) for callback in callbacks]:
+            return
+
+
+class _Steps(eqx.Module):
+    """What the steps of a block show."""
+
+    norms: jax.Array  # (steps, 3)
+    delta_size: jax.Array  # (steps,)
+    edge: Scalar
+    survival: HiddenBias  # (A,), the largest over the steps
+    swap_rates: jax.Array
+
+
+@eqx.filter_jit
+def _run(
+    carry: Carry,
+    rows: jax.Array,
+    order: jax.Array,
+    key: RandomKey,
+    width: int,
+    transformation: optax.GradientTransformation,
+    config: Config,
+) -> tuple[Carry, _Steps]:
+    """All steps of a block in one scan."""
+    dtype = carry.model.W.dtype
+
+    def step(state: tuple[Carry, Any, Any], inputs: Any) -> Any:
+        (carry, edge, survival), (index, key) = state, inputs
+        model, v = carry.model, rows[index].astype(dtype)
+        prices, pull = jax.vjp(
+            lambda W, b: model.potential.prices(W, b, model.hidden), model.W, model.b
+        )
+        view = window.narrow(model, prices, width)
+        negative, info = config.negative(view, carry.negative, v, key)
+        ascent, statistics = gradient(model, view, pull, v, info.v)
+        if config.penalty:
+            ascent = with_penalty(ascent, model, config.penalty, config.penalty_power)
+        norms = jnp.stack([jnp.linalg.norm(g) for g in ascent])
+        h_offset = carry.h_offset
+        if config.centred:
+            h_offset = (1 - OFFSET_RATE) * h_offset + OFFSET_RATE * statistics.mean_hidden
+            ascent = centred(ascent, carry.v_offset, h_offset)
+        descent = jax.tree.map(jnp.negative, ascent)
+        change, optimizer = transformation.update(descent, carry.optimizer, parameters(model))
+        if config.centred:
+            change = uncentred(Parameters(*change), carry.v_offset, h_offset)
+        new = Carry(moved(model, change), optimizer, negative, carry.v_offset, h_offset)
+        edge = jnp.maximum(edge, jnp.maximum(info.edge, statistics.edge))
+        survival = jnp.maximum(survival, statistics.survival)
+        return (new, edge, survival), (norms, statistics.delta_size, info.swap_rates)
+
+    start = (carry, jnp.zeros((), dtype), jnp.zeros(width, dtype))
+    keys = jax.random.split(key, len(order))
+    (carry, edge, survival), (norms, delta_size, swap_rates) = jax.lax.scan(
+        step, start, (order, keys)
+    )
+    return carry, _Steps(norms, delta_size, edge, survival, swap_rates.mean(axis=0))
+
+
+def _epoch(
+    state: TrainState, source: Source, config: Config, run: Callable[..., tuple[Carry, _Steps]]
+) -> tuple[TrainState, dict[str, Any]]:
+    """All blocks of an epoch, each with a window that was wide enough."""
+    data_key, step_key = jax.random.split(jax.random.fold_in(state.key, state.epoch))
+    carry, width, repeats = state.carry, state.width, 0
+    dtype = np.dtype(carry.model.W.dtype)
+    blocks: list[_Steps] = []
+    for number, (rows, order) in enumerate(source.blocks(state.epoch, data_key)):
+        key = jax.random.fold_in(step_key, number)
+        while True:
+            new, steps = run(carry, rows, order, key, width)
+            _stop_if_diverged(carry, steps, state.epoch, len(blocks) * len(order))
+            last = window.idle_steps(new.model)
+            if window.is_exact(float(steps.edge), last, width, dtype):
+                break
+            width = window.fitting(carry.model.max_hidden, max(width + 1, window.least_width(last)))
+            repeats += 1
+        carry = new
+        blocks.append(steps)
+        used = width
+        if config.window:
+            width = _next_width(carry.model, np.asarray(steps.survival), last, width)
+    carry = Carry(**{**vars(carry), "negative": config.negative.rest(carry.negative)})
+    norms = np.concatenate([np.asarray(block.norms) for block in blocks]).mean(axis=0)
+    summary = {
+        "gradient_norms": dict(zip("Wbc", norms.tolist(), strict=True)),
+        "delta_size": float(np.concatenate([np.asarray(b.delta_size) for b in blocks]).mean()),
+        "window": used,
+        "repeats": repeats,
+        "swap_rates": np.mean([np.asarray(b.swap_rates) for b in blocks], axis=0).tolist(),
+    }
+    return TrainState(carry, state.key, state.epoch + 1, width), summary
+
+
+def _next_width(
+    model: GrandCanonicalRBM,
+    survival: np.ndarray,
+    idle: np.ndarray | None = None,
+    width: int | None = None,
+) -> int:
+    """A width with some room: grows at once, shrinks only when much narrower would do."""
+    idle = window.idle_steps(model) if idle is None else idle
+    small = window.tolerance(np.dtype(model.W.dtype)) * 1e-3
+    needed = max(int((survival > small).sum()) + 2, window.least_width(idle))
+    fit = window.fitting(model.max_hidden, needed + max(4, needed // 8))
+    return fit if width is None or fit > width or needed * 1.5 < width else width
+
+
+def _stop_if_diverged(carry: Carry, steps: _Steps, epoch: int, before: int) -> None:
+    norms = np.asarray(steps.norms)
+    if np.isfinite(norms).all():
+        return
+    step, tensor = np.argwhere(~np.isfinite(norms))[0]
+    raise Diverged(carry.model, epoch + 1, before + int(step), "Wbc"[tensor])
+
+
+class _Monitor:
+    """Measures the model on a fixed part of the data."""
+
+    def __init__(self, model: GrandCanonicalRBM, data: Dataset, config: Config) -> None:
+        heldout = data.validation if data.validation is not None else data.test
+        part = partial(_some, model, domain=data.domain, count=config.monitor_rows)
+        self.train = part(data.train)
+        self.heldout = None if heldout is None else part(heldout)
+        self.kernel = config.negative.reconstruction()
+        self.are_states = data.domain is not Domain.UNIT
+
+    def __call__(self, state: TrainState, summary: dict[str, Any]) -> dict[str, Any]:
+        measured = _measure(state.model, self.train, state.key, self.kernel, self.are_states)
+        train = {name: float(value) for name, value in measured.items()}
+        error_heldout = gap = None
+        if self.heldout is not None:
+            other = _measure(state.model, self.heldout, state.key, self.kernel, self.are_states)
+            error_heldout = float(other["error"])
+            gap = train["free_energy"] - float(other["free_energy"])
+        return {
+            "error_train": train["error"],
+            "error_heldout": error_heldout,
+            "mean_size": train["size"],
+            "mu": train["mu"],
+            "active_units": train["active"],
+            "free_energy_gap": gap,
+            "phase": phase(state.model, train["size"], train["mu"], train["full"]),
+        }
+
+
+@eqx.filter_jit
+def _measure(
+    model: GrandCanonicalRBM, rows: Any, key: RandomKey, kernel: Any, are_states: bool
+) -> dict[str, Scalar]:
+    v = jnp.asarray(rows, model.W.dtype)
+    y, _ = kernel.fields(model, v, key)
+    residual = model.visible.residual(v, y) if are_states else v - model.visible.mean(y)
+    return {
+        "error": (residual**2).sum(axis=-1).mean(),
+        "size": model.mean_size(v).mean(),
+        "full": model.size_survival(v)[:, -1].mean(),
+        "free_energy": model.free_energy(v).mean(),
+        "mu": model.chemical_potential().mean(),
+        "active": active_units(energy_quanta(model.W, model.b, 1.0)),
+    }
+
+
+def _some(model: GrandCanonicalRBM, rows: np.ndarray, domain: Domain, count: int) -> np.ndarray:
+    """At most `count` rows, evenly spaced."""
+    chosen = np.unique(np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(int))
+    return encoded(model.visible, rows[chosen], domain)
+
+
+def _source(model: GrandCanonicalRBM, data: Dataset, config: Config) -> Source:
+    if data.train.size * data.domain.dtype.itemsize <= config.device_bytes:
+        rows = encoded(model.visible, data.train, data.domain)
+        return OnDevice(rows, config.batch_size)
+    return Streamed(data.train, model.visible, data.domain, config.batch_size, seed=0)
+
+
+def _check(model: GrandCanonicalRBM, data: Dataset) -> None:
+    if data.n_visible != model.n_visible:
+        raise ValueError(
+            f"data {data.name!r} has {data.n_visible} values in a row, but the model has "
+            f"{model.n_visible} visible units: make a model with n_visible = {data.n_visible}."
+        )
+
+
+def _replace(state: TrainState, **parts: Any) -> TrainState:
+    fields = {**vars(state.carry), **parts}
+    return TrainState(Carry(**fields), state.key, state.epoch, state.width)

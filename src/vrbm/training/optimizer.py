@@ -1,0 +1,60 @@
+"""Optimizers: the paper's momentum as an optax transformation, and the builder from settings."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import optax
+
+from vrbm.model import checks
+
+
+def paper_momentum(momentum: float) -> optax.GradientTransformation:
+    r"""∇^(α) = β ∇^(α−1) + (1 − β) ∂ with ∇^(−1) = 0, as the paper starts it [a_CDupdate]."""
+    return optax.ema(momentum, debias=False)
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """How parameters follow the gradient."""
+
+    rule: Literal["momentum", "sgd", "adam"] = "momentum"
+    """momentum: λ ← λ + γ ∇ with the paper's running average ∇ [CD:updateStep]; sgd; adam."""
+    learning_rate: float = 0.1
+    """γ."""
+    momentum: float = 0.9
+    """β of the paper's momentum."""
+    decay_from: float = 1.0
+    """Fraction of the training after which the rate falls linearly to zero; 1: never."""
+    clip_norm: float | None = None
+    """Largest norm of the whole gradient; None: no limit."""
+
+    def __post_init__(self) -> None:
+        checks.number("learning_rate", self.learning_rate, 0.0)
+        if not 0 <= checks.number("momentum", self.momentum) < 1:
+            raise ValueError(f"momentum is {self.momentum}: pass a number from 0 up to below 1.")
+        if not 0 <= checks.number("decay_from", self.decay_from) <= 1:
+            raise ValueError(f"decay_from is {self.decay_from}: pass a fraction from 0 to 1.")
+        if self.clip_norm is not None:
+            checks.number("clip_norm", self.clip_norm, 0.0)
+        if self.rule not in ("momentum", "sgd", "adam"):
+            raise ValueError(f"rule is {self.rule!r}: choose momentum, sgd or adam.")
+
+    def schedule(self, steps: int) -> optax.Schedule:
+        """γ at each step of a training of so many steps."""
+        if self.decay_from >= 1:
+            return optax.constant_schedule(self.learning_rate)
+        begin = int(self.decay_from * steps)
+        return optax.linear_schedule(self.learning_rate, 0.0, steps - begin, begin)
+
+    @lru_cache(maxsize=64)  # noqa: B019 (one object for equal settings: one compilation)
+    def build(self, steps: int) -> optax.GradientTransformation:
+        """The transformation, for gradients of a loss (descent)."""
+        rules = {
+            "momentum": lambda: paper_momentum(self.momentum),
+            "sgd": optax.identity,
+            "adam": optax.scale_by_adam,
+        }
+        clip = [] if self.clip_norm is None else [optax.clip_by_global_norm(self.clip_norm)]
+        rate = optax.scale_by_learning_rate(self.schedule(steps))
+        return optax.chain(*clip, rules[self.rule](), rate)
