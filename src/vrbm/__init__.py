@@ -19,6 +19,8 @@ __all__ = [
     "Spin",
     "Unit",
     "exact",
+    "load",
+    "save",
 ]
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
         Spin,
         Unit,
         exact,
+        load,
+        save,
     )
 else:
 

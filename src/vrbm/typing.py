@@ -18,12 +18,14 @@ Scalar: TypeAlias = Float[Array, ""]
 Field: TypeAlias = Float[Array, "..."]
 Batch: TypeAlias = Float[Array, "*batch"]
 Visible: TypeAlias = Float[Array, "*batch visible"]
+Chains: TypeAlias = Float[Array, "chains visible"]
 Hidden: TypeAlias = Float[Array, "*batch hidden"]
 Sizes: TypeAlias = Int[Array, "*batch"]
 
 Weights: TypeAlias = Float[Array, "hidden visible"]
 HiddenBias: TypeAlias = Float[Array, "hidden"]
 VisibleBias: TypeAlias = Float[Array, "visible"]
+Windowed: TypeAlias = Float[Array, "window"]  # the first units, that a training step computes
 Price: TypeAlias = Scalar | HiddenBias
 
 #: Spins ±1 of lattices, flattened row by row; and exact or measured numbers of any shape.

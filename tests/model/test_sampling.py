@@ -78,3 +78,10 @@ def test_a_key_gives_the_same_draw():
     assert (once == again).all()
     assert (once != other).any()
     assert (model.sample_hidden(jax.random.PRNGKey(0), v, 3) == once).all()
+
+
+def test_the_draws_of_the_first_units_do_not_depend_on_k():
+    big = Oracle(k=9, potential="constant").model
+    small = vrbm.GrandCanonicalRBM(big.W[:4], big.b[:4], big.c, potential=big.potential)
+    v, key = Oracle().v, jax.random.key(2)
+    assert (small.sample_hidden(key, v, 4) == big.sample_hidden(key, v, 4)[:, :4]).all()

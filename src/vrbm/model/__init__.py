@@ -3,6 +3,7 @@
 from vrbm.model import exact
 from vrbm.model.potential import Constant, Custom, FixedSize, Local, Penalizing, Potential
 from vrbm.model.rbm import GrandCanonicalRBM
+from vrbm.model.storage import load, save
 from vrbm.model.units import Binary, Spin, Unit
 
 __all__ = [
@@ -17,4 +18,6 @@ __all__ = [
     "Spin",
     "Unit",
     "exact",
+    "load",
+    "save",
 ]

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from vrbm.model.linear import dot
 from vrbm.model.rbm import GrandCanonicalRBM
@@ -44,7 +44,7 @@ class Moments(eqx.Module):
 def states(unit: Unit, n: int) -> np.ndarray:
     """All states of n units, (q^n, n), the last unit changing fastest."""
     _guard(unit, n, f"{n} units")
-    return np.asarray(_digits(unit, jnp.arange(len(unit.states) ** n), n))
+    return _digits(unit, np.arange(len(unit.states) ** n), n)
 
 
 @jax.jit
@@ -154,11 +154,15 @@ def _scan(
     return jax.lax.scan(block, start, jnp.arange(0, total, width))
 
 
-def _digits(unit: Unit, index: Int[Array, "states"], n: int) -> Float[Array, "states units"]:
-    """The state of n units with that number, its first unit the most significant digit."""
+def _digits(unit: Unit, index: Any, n: int) -> Any:
+    """The states of n units with these numbers, (len(index), n), in numpy or JAX as the numbers.
+
+    The first unit is the most significant digit.
+    """
+    xp = np if isinstance(index, np.ndarray) else jnp
     q = len(unit.states)
-    powers = jnp.asarray(q ** np.arange(n - 1, -1, -1), index.dtype)
-    return jnp.asarray(unit.states)[(index[:, None] // powers) % q]
+    powers = xp.asarray(q ** np.arange(n - 1, -1, -1), index.dtype)
+    return xp.asarray(unit.states)[(index[:, None] // powers) % q]
 
 
 def _guard(unit: Unit, n: int, what: str) -> None:

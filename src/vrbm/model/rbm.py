@@ -207,10 +207,15 @@ class GrandCanonicalRBM(eqx.Module):
         return self._sizes(v).survival * self.hidden.mean(self._fields(v))
 
     def sample_hidden(self, key: RandomKey, v: Values, z: Values) -> Hidden:
-        """Draw h from p(h|v, z); entries beyond z are 0."""
+        """Draw h from p(h|v, z); entries beyond z are 0.
+
+        The random numbers of unit a do not depend on K: they are drawn unit by unit.
+        """
         v = self._visible(v)
         z = checks.layer_size("z", z, self.max_hidden, v.shape[:-1])
-        return self._within(self.hidden.sample(checks.random_key(key), self._fields(v)), z)
+        by_unit = jnp.moveaxis(self._fields(v), -1, 0)
+        h = jnp.moveaxis(self.hidden.sample(checks.random_key(key), by_unit), 0, -1)
+        return self._within(h, z)
 
     def mean_visible(self, h: Values, z: Values) -> Visible:
         """⟨v_i⟩_{h,z} = Γ'(Σ_{a≤z} h_a w_ai + c_i) [v_VEV]."""

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from vrbm.model import GrandCanonicalRBM
 from vrbm.model.linear import dot
-from vrbm.typing import HiddenBias, Scalar, Visible, VisibleBias, Weights
+from vrbm.typing import Chains, HiddenBias, Scalar, Visible, VisibleBias, Weights, Windowed
 
 
 class Parameters(NamedTuple):
@@ -34,7 +34,7 @@ def moved(model: GrandCanonicalRBM, step: Parameters) -> GrandCanonicalRBM:
 class Statistics(eqx.Module):
     """What the gradient took from a batch."""
 
-    survival: HiddenBias
+    survival: Windowed
     """the largest P(z ≥ a|v) over data and model, (A,)"""
     edge: Scalar
     """its last entry"""
@@ -49,7 +49,7 @@ def gradient(
     view: GrandCanonicalRBM,
     pull: Callable[[HiddenBias], tuple[jax.Array, jax.Array]],
     data: Visible,
-    fantasy: Visible,
+    fantasy: Chains,
 ) -> tuple[Parameters, Statistics]:
     r"""∂⟨log p⟩/∂λ with the price of the size.
 

@@ -27,6 +27,11 @@ class Diverged(ArithmeticError):
             f"Likely cause: {cause}."
         )
 
+    def explained(self, more: str) -> "Diverged":
+        """The same, with a sentence more."""
+        self.args = (f"{self} {more}",)
+        return self
+
 
 def phase(model: GrandCanonicalRBM, mean_size: float, mu: float, full: float) -> Phase:
     """Which regime the model is in, from ⟨z⟩, μ and the mean of P(z = K|v).

@@ -28,7 +28,7 @@ from vrbm.training.gradient import (
 )
 from vrbm.training.guards import Diverged, Phase, phase
 from vrbm.training.source import OnDevice, Source, Streamed, as_dataset, encoded
-from vrbm.typing import HiddenBias, RandomKey, Scalar, VisibleBias
+from vrbm.typing import HiddenBias, RandomKey, Scalar, VisibleBias, Windowed
 
 # Rate at which the hidden offsets of centred training follow ⟨h⟩.
 OFFSET_RATE = 0.01
@@ -192,7 +192,7 @@ class _Steps(eqx.Module):
     norms: jax.Array  # (steps, 3)
     delta_size: jax.Array  # (steps,)
     edge: Scalar
-    survival: HiddenBias  # (A,), the largest over the steps
+    survival: Windowed  # (A,), the largest over the steps
     swap_rates: jax.Array
 
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from vrbm.model import GrandCanonicalRBM, checks
-from vrbm.typing import Field, RandomKey, Scalar, Sizes, Visible
+from vrbm.typing import Chains, Field, RandomKey, Scalar, Sizes, Visible
 
 SizeRule = Literal["mean", "probable", "sample"]
 
@@ -129,13 +129,13 @@ class Persistent(NegativePhase):
         checks.count("k", self.k)
         checks.count("chains", self.chains)
 
-    def start(self, model: GrandCanonicalRBM, rows: Visible, key: RandomKey) -> Visible:
+    def start(self, model: GrandCanonicalRBM, rows: Visible, key: RandomKey) -> Chains:
         """Chains begin at rows of the data, drawn with replacement."""
         return rows[jax.random.randint(key, (self.chains,), 0, len(rows))]
 
     def __call__(
-        self, model: GrandCanonicalRBM, state: Visible, v: Visible, key: RandomKey
-    ) -> tuple[Visible, Info]:
+        self, model: GrandCanonicalRBM, state: Chains, v: Visible, key: RandomKey
+    ) -> tuple[Chains, Info]:
         """The chains after k more steps."""
         state, edge = gibbs_chain(model, state, key, self.k)
         return state, Info(state, edge, jnp.zeros(0, v.dtype))

@@ -1,0 +1,107 @@
+"""Gradients against enumeration; centred coordinates against the chain rule."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import vrbm
+from tests.model.oracle import POTENTIALS, Oracle
+from vrbm.training import window
+from vrbm.training.gradient import (
+    Parameters,
+    centred,
+    gradient,
+    moved,
+    parameters,
+    uncentred,
+    with_penalty,
+)
+
+
+def exact_gradient(model, rows, weights):
+    """The gradient whose negative phase is all states, each as often as p(v) says."""
+    prices, pull = jax.vjp(
+        lambda W, b: model.potential.prices(W, b, model.hidden), model.W, model.b
+    )
+    view = window.narrow(model, prices, model.max_hidden)
+    states = jnp.asarray(vrbm.exact.states(model.visible, model.n_visible))
+    p = vrbm.exact.visible_probabilities(model)
+
+    def average(w):
+        # The mean over one row is the value at that row, and the gradient is linear in averages.
+        parts = [
+            jax.tree.map(lambda x, wi=wi: wi * x, gradient(model, view, pull, s[None], zero)[0])
+            for wi, s in zip(w, states, strict=True)
+        ]
+        return jax.tree.map(lambda *x: sum(x), *parts)
+
+    zero = states[:1]
+    return jax.tree.map(jnp.subtract, average(weights), average(p))
+
+
+@pytest.mark.parametrize("potential", POTENTIALS)
+def test_gradient_is_that_of_the_exact_likelihood(potential):
+    oracle = Oracle("spin", "binary", potential, n=3, k=3, seed=5)
+    q = np.random.default_rng(0).dirichlet(np.ones(8))
+    log_likelihood = lambda m: q @ vrbm.exact.log_probability(m, oracle.v)  # noqa: E731
+    expected = jax.jit(jax.grad(log_likelihood))(eqx_arrays(oracle.model))
+    computed = exact_gradient(oracle.model, oracle.v, q)
+    for name in "Wbc":
+        assert_allclose(getattr(computed, name), getattr(expected, name), atol=1e-12)
+
+
+def eqx_arrays(model):
+    return jax.tree.map(jnp.asarray, model)
+
+
+def test_exact_ascent_raises_the_likelihood_at_every_small_step():
+    model = Oracle(n=4, k=5, seed=2).model
+    v = vrbm.exact.states(model.visible, 4)
+    q = np.random.default_rng(1).dirichlet(np.ones(16))
+    log_likelihood = jax.jit(lambda m: q @ vrbm.exact.log_probability(m, v))
+    ascent = jax.jit(lambda m: exact_gradient(m, v, q))
+    values = [float(log_likelihood(model))]
+    for _ in range(30):
+        step = jax.tree.map(lambda g: 0.02 * g, ascent(model))
+        model = moved(model, step)
+        values.append(float(log_likelihood(model)))
+    assert (np.diff(values) > 0).all()
+    assert values[-1] <= float(q @ np.log(q)) + 1e-12
+
+
+def test_centred_gradient_is_the_chain_rule():
+    """∂/∂(W, b', c') at b = b' − W o_v, c = c' − Wᵀ o_h, by autodiff."""
+    model = Oracle(n=3, k=4, seed=3).model
+    v = vrbm.exact.states(model.visible, 3)
+    q = np.random.default_rng(2).dirichlet(np.ones(8))
+    rng = np.random.default_rng(3)
+    o_v, o_h = jnp.asarray(rng.normal(size=3)), jnp.asarray(rng.normal(size=4))
+
+    def in_new_coordinates(p):
+        new = eqx.tree_at(
+            lambda m: (m.W, m.b, m.c), model, (p.W, p.b - p.W @ o_v, p.c - p.W.T @ o_h)
+        )
+        return q @ vrbm.exact.log_probability(new, v)
+
+    at = Parameters(model.W, model.b + model.W @ o_v, model.c + model.W.T @ o_h)
+    expected = jax.jit(jax.grad(in_new_coordinates))(at)
+    plain = jax.jit(jax.grad(lambda m: q @ vrbm.exact.log_probability(m, v)))(model)
+    computed = centred(parameters(plain), o_v, o_h)
+    for name in "Wbc":
+        assert_allclose(getattr(computed, name), getattr(expected, name), atol=1e-12)
+    step = Parameters(*(jnp.asarray(rng.normal(size=x.shape)) for x in at))
+    there = moved(model, uncentred(step, o_v, o_h))
+    assert_allclose(there.b + there.W @ o_v, at.b + step.b, atol=1e-12)
+    assert_allclose(there.c + there.W.T @ o_h, at.c + step.c, atol=1e-12)
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0])
+def test_penalty(p):
+    model = Oracle().model
+    zero = jax.tree.map(jnp.zeros_like, parameters(model))
+    computed = with_penalty(zero, model, 0.3, p).W
+    expected = jax.grad(lambda W: -0.3 / p * (jnp.abs(W) ** p).sum())(model.W)
+    assert_allclose(computed, expected, rtol=1e-12)

@@ -1,0 +1,239 @@
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import vrbm
+from vrbm.data.arrays import from_array
+from vrbm.data.digits import digits
+from vrbm.training import (
+    Config,
+    Diverged,
+    Gibbs,
+    MeanField,
+    Optimizer,
+    Persistent,
+    Tempered,
+    train,
+)
+
+KEY = jax.random.key(0)
+
+
+def known_model():
+    """8 visible units with clear structure: a model of 4 hidden units, all sizes in play."""
+    rng = np.random.default_rng(8)
+    return vrbm.GrandCanonicalRBM(
+        1.2 * rng.normal(size=(4, 8)) / 1.5,
+        0.3 * rng.normal(size=4),
+        0.2 * rng.normal(size=8),
+        potential=vrbm.Constant(0.3),
+    )
+
+
+@pytest.mark.parametrize(
+    "negative", [Persistent(5, 500), Tempered(2, 4, 200)], ids=["persistent", "tempered"]
+)
+def test_sampled_training_recovers_a_known_model(negative):
+    """Mean log-likelihood within 0.01 nats of the entropy of the data's own distribution.
+
+    The data are the 256 states, each in proportion to its probability: no sampling of data.
+    """
+    truth = known_model()
+    p = np.asarray(vrbm.exact.visible_probabilities(truth))
+    v = vrbm.exact.states(truth.visible, 8)
+    counts = np.floor(p * 20_000 + np.random.default_rng(0).uniform(size=256)).astype(int)
+    rows = np.repeat(v, counts, axis=0)
+    q = counts / counts.sum()
+    model = vrbm.GrandCanonicalRBM.initialize(
+        jax.random.key(1), 8, 12, data=rows, weight_scale=0.05, potential=vrbm.Constant(0.3)
+    )
+    config = Config(
+        epochs=40,
+        batch_size=200,
+        negative=negative,
+        optimizer=Optimizer("adam", learning_rate=0.02, decay_from=0.3),
+    )
+    *_, last = train(model, rows, config, KEY)
+    entropy = -(q[q > 0] @ np.log(q[q > 0]))
+    log_likelihood = q @ np.asarray(vrbm.exact.log_probability(last.state.model, v))
+    assert -entropy - log_likelihood < 0.01
+    assert len(last.swap_rates) == (3 if isinstance(negative, Tempered) else 0)
+
+
+def small(**settings):
+    settings = {"epochs": 3, "monitor_rows": 50, **settings}
+    return Config(**settings)
+
+
+def model_of(data, **options):
+    options = {"max_hidden": 40, **options}
+    return vrbm.GrandCanonicalRBM.initialize(KEY, data.n_visible, **options)
+
+
+def test_records_say_what_they_should():
+    data = digits()
+    records = list(train(model_of(data), data, small(), KEY))
+    assert [record.epoch for record in records] == [1, 2, 3]
+    last = records[-1]
+    assert last.error_train > 0
+    assert last.error_heldout > 0
+    assert 1 <= last.mean_size <= 40
+    assert last.mu >= 1
+    assert last.learning_rate == small().optimizer.learning_rate
+    assert set(last.gradient_norms) == set("Wbc")
+    assert last.window <= 40
+    assert last.phase in ("regular", "collapsed", "saturated")
+    facts = last.facts()
+    assert "state" not in facts
+    assert facts["epoch"] == 3
+    model = last.state.model
+    rows = data.train[np.unique(np.linspace(0, len(data.train) - 1, 50).astype(int))]
+    assert_allclose(last.mean_size, model.mean_size(rows).mean(), rtol=1e-9)
+    _, info = MeanField()(model, None, jnp.asarray(rows, float), KEY)
+    assert_allclose(last.error_train, ((rows - info.v) ** 2).sum(axis=1).mean(), rtol=1e-9)
+    test = data.test[np.unique(np.linspace(0, len(data.test) - 1, 50).astype(int))]
+    gap = model.free_energy(rows).mean() - model.free_energy(test).mean()
+    assert_allclose(last.free_energy_gap, gap, rtol=1e-7)
+
+
+def test_the_same_key_gives_the_same_training():
+    data = digits()
+    one, two, other = (
+        list(train(model_of(data), data, small(negative=Gibbs()), key))[-1].state.model
+        for key in (KEY, KEY, jax.random.key(1))
+    )
+    assert_array_equal(one.W, two.W)
+    assert (one.W != other.W).any()
+
+
+def test_going_on_is_as_if_there_had_been_no_pause():
+    data = digits()
+    config = small(epochs=4, negative=Persistent(1, 20), centred=True)
+    whole = list(train(model_of(data), data, config, KEY))
+    again = list(train(None, data, config, state=whole[1].state))
+    assert [record.epoch for record in again] == [3, 4]
+    for mine, theirs in zip(
+        jax.tree.leaves(again[-1].state.carry), jax.tree.leaves(whole[-1].state.carry), strict=True
+    ):
+        assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("visible", [vrbm.Spin(), vrbm.Binary()])
+def test_codings_of_the_same_data_are_the_same_training(visible):
+    data = digits()
+    rows = data.train[:200]
+    models = [
+        list(train(model_of(data, visible=visible), other, small(epochs=1), KEY))[-1].state.model
+        for other in (rows, (rows + 1) // 2, (rows > 0))
+    ]
+    assert_array_equal(models[0].W, models[1].W)
+    assert_array_equal(models[0].W, models[2].W)
+
+
+def test_grey_values_are_mean_values():
+    rng = np.random.default_rng(0)
+    grey = rng.uniform(size=(300, 6)).astype(np.float32)
+    model = vrbm.GrandCanonicalRBM.initialize(KEY, 6, 10, visible=vrbm.Binary())
+    *_, last = train(model, grey, small(), KEY)
+    assert np.isfinite(last.error_train)
+
+
+def test_data_larger_than_the_device_stream(tmp_path):
+    """A memory-mapped file in blocks: the model learns, and a pause does not matter."""
+    data = digits()
+    path = tmp_path / "rows.npy"
+    np.save(path, np.tile(data.train, (3, 1)))
+    mapped = from_array(np.load(path, mmap_mode="r"))
+    config = small(device_bytes=1000, batch_size=50, negative=Persistent(1, 20))
+    records = list(train(model_of(data), mapped, config, KEY))
+    assert records[-1].error_train < records[0].error_train
+    again = list(train(None, mapped, config, state=records[0].state))
+    assert_array_equal(again[-1].state.model.W, records[-1].state.model.W)
+
+
+def test_any_optax_optimizer():
+    data = digits()
+    *_, last = train(model_of(data), data, small(), KEY, optimizer=optax.lion(1e-3))
+    assert np.isfinite(last.error_train)
+
+
+def test_callbacks_end_the_training():
+    data = digits()
+    seen = []
+
+    def stop(record):
+        seen.append(record.epoch)
+        return record.epoch == 2
+
+    records = list(train(model_of(data), data, small(epochs=9), KEY, callbacks=[stop]))
+    assert seen == [1, 2] == [record.epoch for record in records]
+
+
+def test_learning_rate_schedule():
+    data = digits()
+    config = small(epochs=4, optimizer=Optimizer(learning_rate=0.2, decay_from=0.5))
+    rates = [record.learning_rate for record in train(model_of(data), data, config, KEY)]
+    assert rates[0] == rates[1] == pytest.approx(0.2)
+    assert rates[1] > rates[2] > rates[3]
+
+
+def test_divergence_is_explained():
+    data = digits()
+    config = small(optimizer=Optimizer("sgd", learning_rate=1e38))
+    model = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), model_of(data, weight_scale=1.0))
+    with pytest.raises(Diverged, match=r"gradient of [Wbc] is not finite in step \d+ of epoch 1"):
+        list(train(model, data, config, KEY))
+
+
+def test_phases():
+    data = digits()
+    cheap = model_of(data, potential=vrbm.Constant(-1.0))
+    (record,) = train(cheap, data, small(epochs=1), KEY)
+    assert record.phase == "saturated"
+    (record,) = train(model_of(data, potential=vrbm.FixedSize()), data, small(epochs=1), KEY)
+    assert record.phase == "fixed"
+    assert record.window == 40
+    dear = model_of(data, potential=vrbm.Constant(8.0))
+    (record,) = train(dear, data, small(epochs=1), KEY)
+    assert record.phase == "collapsed"
+
+
+@pytest.mark.parametrize("rows", [np.ones((1, 5)), np.ones((30, 5)), np.eye(5)[:, :1]])
+def test_odd_data(rows):
+    """One row, constant columns, one column: trained without a word."""
+    model = vrbm.GrandCanonicalRBM.initialize(KEY, rows.shape[1], 7, data=rows)
+    *_, last = train(model, rows, small(), KEY)
+    assert np.isfinite(last.error_train)
+    assert last.error_heldout is None
+    assert last.free_energy_gap is None
+
+
+def test_bad_input():
+    data = digits()
+    with pytest.raises(ValueError, match="has 64 values in a row, but the model has 5 visible"):
+        next(train(vrbm.GrandCanonicalRBM.initialize(KEY, 5, 3), data, small(), KEY))
+    with pytest.raises(ValueError, match="model is None"):
+        next(train(None, data, small(), KEY))
+    with pytest.raises(ValueError, match="holds nan in row 0, column 1"):
+        next(train(model_of(data), np.array([[1, np.nan]]), small(), KEY))
+    for wrong, message in (
+        ({"epochs": 0}, "epochs is 0"),
+        ({"batch_size": -1}, "batch_size is -1"),
+        ({"penalty": -1.0}, "penalty is -1.0"),
+        ({"penalty_power": 0.5}, "penalty_power is 0.5"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            dataclasses.replace(small(), **wrong)
+    for wrong, message in (
+        ({"learning_rate": -0.1}, "learning_rate is -0.1"),
+        ({"momentum": 1.0}, "momentum is 1.0"),
+        ({"decay_from": 2.0}, "decay_from is 2.0"),
+        ({"clip_norm": -1.0}, "clip_norm is -1.0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Optimizer(**wrong)

@@ -1,0 +1,111 @@
+"""A training with a window equals the full one."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import vrbm
+from vrbm.data import ising
+from vrbm.training import Config, Gibbs, MeanField, Optimizer, Persistent, train, window
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """2,000 configurations of the 4 × 4 Ising torus at several temperatures."""
+    parts = [ising.exact_draws(4, t, 400, seed=1) for t in (0.5, 1.5, 2.3, 3.0, 4.5)]
+    return np.random.default_rng(0).permutation(np.concatenate(parts))
+
+
+def trained(rows, config, potential, dtype, max_hidden=500):
+    model = vrbm.GrandCanonicalRBM.initialize(
+        jax.random.key(1), 16, max_hidden, potential=potential, dtype=dtype, weight_scale=1e-2
+    )
+    return list(train(model, rows, config, jax.random.key(2)))
+
+
+@pytest.mark.parametrize("absorb_log2", [True, False])
+@pytest.mark.parametrize(
+    ("dtype", "steps", "tolerance"), [(jnp.float64, 200, 1e-9), (jnp.float32, 20, 1e-5)]
+)
+def test_windowed_training_equals_full_training(rows, absorb_log2, dtype, steps, tolerance):
+    potential = vrbm.Penalizing(absorb_log2=absorb_log2)
+    records = {}
+    for use in (True, False):
+        config = Config(epochs=steps // 20, window=use, optimizer=Optimizer(learning_rate=0.3))
+        records[use] = trained(rows, config, potential, dtype)
+    assert max(record.window for record in records[True]) < 400
+    assert all(record.window == 500 for record in records[False])
+    narrow, full = (records[use][-1].state.model for use in (True, False))
+    for name in "Wbc":
+        assert_allclose(getattr(narrow, name), getattr(full, name), atol=tolerance, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "negative", [Gibbs(2), Persistent(2, 50), MeanField(1, "sample"), MeanField(2, "probable")]
+)
+@pytest.mark.parametrize("potential", [vrbm.Constant(0.8), vrbm.Local(1.3, absorb_log2=True)])
+def test_with_every_kind_of_negative_phase(rows, negative, potential):
+    models = []
+    for use in (True, False):
+        config = Config(epochs=2, window=use, negative=negative, centred=True, penalty=1e-3)
+        models.append(trained(rows, config, potential, jnp.float64, 300)[-1].state.model)
+    for name in "Wbc":
+        assert_allclose(getattr(models[0], name), getattr(models[1], name), atol=1e-9)
+
+
+def test_idle_units_follow_the_price(rows):
+    """Units beyond the window are moved by −∂μ Δz alone, and they are moved."""
+    before = vrbm.GrandCanonicalRBM.initialize(jax.random.key(1), 16, 500, weight_scale=1e-2)
+    (record,) = train(before, rows, Config(epochs=1), jax.random.key(2))
+    idle = slice(record.window, None)
+    change = np.asarray(record.state.model.b - before.b)[idle]
+    assert (change != 0).all()
+    assert abs(change).max() < 1e-2
+
+
+def test_a_window_that_is_too_narrow_is_found_and_widened(rows):
+    from dataclasses import replace
+
+    from vrbm.training import start
+
+    config = Config(epochs=3, optimizer=Optimizer(learning_rate=0.3))
+    model = vrbm.GrandCanonicalRBM.initialize(
+        jax.random.key(1), 16, 200, potential=vrbm.Constant(0.3), weight_scale=1e-2
+    )
+    state = start(model, rows, config, jax.random.key(2))
+    squeezed = replace(state, width=window.widths(200)[0])
+    narrow = list(train(None, rows, config, state=squeezed))
+    full = list(train(None, rows, replace(config, window=False), state=replace(state, width=200)))
+    assert narrow[0].repeats > 0
+    assert_allclose(narrow[-1].state.model.W, full[-1].state.model.W, atol=1e-9)
+
+
+def test_the_bound_of_the_steps_holds_for_every_v():
+    for hidden in (vrbm.Spin(), vrbm.Binary()):
+        for visible in (vrbm.Spin(), vrbm.Binary()):
+            model = vrbm.GrandCanonicalRBM.initialize(
+                jax.random.key(0), 6, 9, weight_scale=0.5, visible=visible, hidden=hidden
+            )
+            v = vrbm.exact.states(visible, 6)
+            log_weights = np.c_[
+                np.zeros(64), -model.free_energy_by_size(v) - (v @ model.c)[:, None]
+            ]
+            steps = np.diff(log_weights, axis=1)
+            assert (steps <= window.idle_steps(model) + 1e-12).all()
+
+
+def test_an_ordinary_rbm_has_no_window():
+    model = vrbm.GrandCanonicalRBM.initialize(jax.random.key(0), 4, 40, potential=vrbm.FixedSize())
+    assert window.least_width(window.idle_steps(model)) == 40
+
+
+@pytest.mark.parametrize("size", [1, 5, 16, 17, 100, 2000])
+def test_widths_are_few_and_end_at_k(size):
+    ladder = window.widths(size)
+    assert ladder[-1] == size
+    assert ladder == sorted(set(ladder))
+    assert len(ladder) < 20
+    assert window.fitting(size, size + 5) == size
+    assert window.fitting(size, 1) == ladder[0]
