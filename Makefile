@@ -32,7 +32,7 @@ docs: $(READY)
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
 unit: $(READY)
-	$(BIN)/pytest --cov=vrbm --cov-report=term:skip-covered
+	$(BIN)/pytest -n 2 --cov=vrbm --cov-report=term:skip-covered
 
 test-slow: $(READY)
 	$(BIN)/pytest -m slow

@@ -1,5 +1,7 @@
 """Negative phases against exact distributions."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,7 @@ from scipy.stats import chi2
 import vrbm
 from tests.model.oracle import POTENTIALS, Oracle
 from vrbm.training import Gibbs, MeanField, Persistent, Tempered, window
+from vrbm.training.negative import met
 from vrbm.training.tempered import Replicas, tempered
 
 CHAINS = 100_000
@@ -80,13 +83,30 @@ def test_replica_exchange_leaves_every_marginal_invariant(potential):
     np.testing.assert_allclose(marginals[0], free / free.sum(), atol=1e-12)
 
 
-def test_swaps_are_what_makes_replicas_travel():
-    """Without a swap a replica keeps its own chain; with them values move along the ladder."""
-    model = priced(Oracle().model)
-    kernel = Tempered(k=1, betas=3, chains=1000)
-    state = kernel.start(model, jnp.asarray(Oracle().v), jax.random.key(0))
-    _, info = kernel(model, state, state.v[0], jax.random.key(1))
-    assert (info.swap_rates > 0.05).all()
+@pytest.mark.parametrize("parity", [0.0, 1.0])
+def test_swaps_move_values_between_neighbours(parity):
+    """At equal β every swap is accepted: even pairs change places in one round, odd in the next."""
+    oracle = Oracle(potential="constant", n=3)
+    # Without weights and with fields of ±60, values tell which replica they came from.
+    still = vrbm.GrandCanonicalRBM(0 * oracle.W, oracle.b, oracle.c, potential=vrbm.Constant(1.0))
+    kernel = Tempered(k=1, betas=4, chains=2)
+    state = Replicas(
+        jnp.ones((4, 2, 3)), jnp.ones(4), jnp.zeros(3), jnp.full(3, 0.5), jnp.asarray(parity)
+    )
+    marks = jnp.arange(4.0)[:, None, None] * jnp.ones((4, 2, 3)) / 4
+
+    def kept(model, v, key, k):
+        return v, met(model, v)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("vrbm.training.tempered.gibbs_chain", kept)
+        new, info = kernel(
+            priced(still), dataclasses.replace(state, v=marks), marks[0], jax.random.key(0)
+        )
+    order = np.asarray(new.v[:, 0, 0] * 4).round().astype(int).tolist()
+    assert order == ([1, 0, 3, 2] if parity == 0 else [0, 2, 1, 3])
+    assert new.parity == 1 - parity
+    np.testing.assert_allclose(info.swap_rates, 1)
 
 
 def test_the_ladder_moves_to_where_swaps_fail():
@@ -105,6 +125,8 @@ def test_the_ladder_moves_to_where_swaps_fail():
     assert betas[1] > 0.5
     barrier = np.interp(betas, state.betas, np.r_[0, np.cumsum(state.rejected)])
     np.testing.assert_allclose(np.diff(barrier), 0.25, atol=1e-12)
+    once = kernel.rest(state)
+    np.testing.assert_allclose(kernel.rest(once).betas, once.betas, atol=1e-12)
 
 
 def test_size_rules_of_the_mean_field():

@@ -8,7 +8,17 @@ from numpy.testing import assert_allclose
 
 import vrbm
 from vrbm.data import ising
-from vrbm.training import Config, Gibbs, MeanField, Optimizer, Persistent, train, window
+from vrbm.training import (
+    Config,
+    Gibbs,
+    MeanField,
+    Optimizer,
+    Persistent,
+    Tempered,
+    train,
+    window,
+)
+from vrbm.training.tempered import tempered
 
 
 @pytest.fixture(scope="module")
@@ -18,10 +28,9 @@ def rows():
     return np.random.default_rng(0).permutation(np.concatenate(parts))
 
 
-def trained(rows, config, potential, dtype, max_hidden=500):
-    model = vrbm.GrandCanonicalRBM.initialize(
-        jax.random.key(1), 16, max_hidden, potential=potential, dtype=dtype, weight_scale=1e-2
-    )
+def trained(rows, config, potential, dtype, max_hidden=500, **options):
+    options = {"potential": potential, "dtype": dtype, "weight_scale": 1e-2, **options}
+    model = vrbm.GrandCanonicalRBM.initialize(jax.random.key(1), 16, max_hidden, **options)
     return list(train(model, rows, config, jax.random.key(2)))
 
 
@@ -43,14 +52,28 @@ def test_windowed_training_equals_full_training(rows, absorb_log2, dtype, steps,
 
 
 @pytest.mark.parametrize(
-    "negative", [Gibbs(2), Persistent(2, 50), MeanField(1, "sample"), MeanField(2, "probable")]
+    "negative",
+    [
+        Gibbs(2),
+        Persistent(2, 50),
+        MeanField(1, "sample"),
+        MeanField(2, "probable"),
+        Tempered(1, 3, 30),
+    ],
+    ids=lambda kernel: type(kernel).__name__,
 )
-@pytest.mark.parametrize("potential", [vrbm.Constant(0.8), vrbm.Local(1.3, absorb_log2=True)])
-def test_with_every_kind_of_negative_phase(rows, negative, potential):
+@pytest.mark.parametrize(
+    ("potential", "hidden"),
+    [(vrbm.Constant(0.8), vrbm.Spin()), (vrbm.Local(1.3, absorb_log2=True), vrbm.Binary())],
+    ids=["constant-spin", "local-binary"],
+)
+def test_with_every_kind_of_negative_phase(rows, negative, potential, hidden):
     models = []
     for use in (True, False):
         config = Config(epochs=2, window=use, negative=negative, centred=True, penalty=1e-3)
-        models.append(trained(rows, config, potential, jnp.float64, 300)[-1].state.model)
+        records = trained(rows, config, potential, jnp.float64, 300, hidden=hidden)
+        assert (max(record.window for record in records) < 300) == use
+        models.append(records[-1].state.model)
     for name in "Wbc":
         assert_allclose(getattr(models[0], name), getattr(models[1], name), atol=1e-9)
 
@@ -77,7 +100,7 @@ def test_a_window_that_is_too_narrow_is_found_and_widened(rows):
     state = start(model, rows, config, jax.random.key(2))
     squeezed = replace(state, width=window.widths(200)[0])
     narrow = list(train(None, rows, config, state=squeezed))
-    full = list(train(None, rows, replace(config, window=False), state=replace(state, width=200)))
+    full = list(train(None, rows, replace(config, window=False), state=state))
     assert narrow[0].repeats > 0
     assert_allclose(narrow[-1].state.model.W, full[-1].state.model.W, atol=1e-9)
 
@@ -92,29 +115,54 @@ def test_the_bounds_hold_for_every_v(visible, hidden):
     )
     v = vrbm.exact.states(visible, 6)
     log_weights = np.c_[np.zeros(64), -model.free_energy_by_size(v) - (v @ model.c)[:, None]]
-    assert (np.diff(log_weights, axis=1) <= window.largest_steps(model) + 1e-12).all()
-    beyond = np.asarray(model.size_survival(v))[:, 1:]  # P(z > A), A = 1..K − 1
-    for A, log_tail in enumerate(window.log_tails(model)[:-1], start=1):
-        cut = window.narrow(model, model.prices(), A)
-        edge = np.asarray(cut.size_survival(v))[:, -1]
-        assert (beyond[:, A - 1] <= edge * np.exp(log_tail) * (1 + 1e-9)).all()
+    prices = model.prices()
+    largest = np.asarray(window.largest_steps(model, prices))
+    assert (np.diff(log_weights, axis=1) <= largest + 1e-12).all()
+    for beta in (0.0, 0.4, 1.0):
+        replica = tempered(window.narrow(model, prices, 9), jnp.asarray(beta), model.c)
+        p = np.asarray(replica.size_probabilities(v))
+        for A, log_tail in enumerate(window.log_tails(model, prices)[:-1], start=1):
+            cut = tempered(window.narrow(model, prices, A), jnp.asarray(beta), model.c)
+            log_edge = np.asarray(cut.size_log_probabilities(v))[:, -1]
+            missing = p[:, A:] @ np.arange(1, 10 - A)
+            assert (missing <= np.exp(log_edge + log_tail) * (1 + 1e-9)).all()
 
 
 def test_tails_are_the_sums_that_they_should_be():
     model = vrbm.GrandCanonicalRBM.initialize(jax.random.key(0), 3, 6, weight_scale=0.3)
-    steps = window.largest_steps(model)
+    prices = model.prices()
+    steps = np.asarray(window.largest_steps(model, prices))
     for A in range(1, 6):
-        expected = sum(np.exp(steps[A:z].sum()) for z in range(A + 1, 7))
-        assert_allclose(np.exp(window.log_tails(model)[A - 1]), expected, rtol=1e-12)
-    assert window.log_tails(model)[-1] == -np.inf
+        expected = sum((z - A) * np.exp(steps[A:z].sum()) for z in range(A + 1, 7))
+        assert_allclose(np.exp(window.log_tails(model, prices)[A - 1]), expected, rtol=1e-12)
+        assert_allclose(np.exp(window.log_tail(model, prices, A)), expected, rtol=1e-12)
+    assert window.log_tails(model, prices)[-1] == -np.inf == window.log_tail(model, prices, 6)
 
 
 def test_an_ordinary_rbm_has_no_window():
     model = vrbm.GrandCanonicalRBM.initialize(jax.random.key(0), 4, 40, potential=vrbm.FixedSize())
-    tails = window.log_tails(model)
+    tails = np.asarray(window.log_tails(model, model.prices()))
     assert window.needed(np.zeros(40), tails, np.dtype(float)) == 40
-    assert not window.is_exact(0.1, float(tails[38]), np.dtype(float))
-    assert window.is_exact(1.0, float(tails[39]), np.dtype(float))
+    assert window.log_tail(model, model.prices(), 39) == np.inf
+
+
+def test_strong_units_behind_many_idle_ones_are_not_lost():
+    """P(z = 16) underflows in float32 while later units matter on some rows: no short cut."""
+    W = np.zeros((30, 8), np.float32)
+    W[24:] = 12.0
+    model = vrbm.GrandCanonicalRBM(
+        W, np.zeros(30, np.float32), np.zeros(8, np.float32), potential=vrbm.Constant(10.0)
+    )
+    rng = np.random.default_rng(0)
+    rows = rng.choice([-1, 1], (400, 8))
+    rows[300:] = 1
+    models = []
+    for use in (True, False):
+        config = Config(epochs=1, window=use, optimizer=Optimizer("sgd", learning_rate=0.1))
+        (record,) = train(model, rows, config, jax.random.key(2))
+        models.append(record.state.model)
+    for name in "Wbc":
+        assert_allclose(getattr(models[0], name), getattr(models[1], name), atol=1e-5)
 
 
 @pytest.mark.parametrize("size", [1, 5, 16, 17, 100, 2000])

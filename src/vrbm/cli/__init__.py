@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     try:
         chosen.run()
-    except (ValueError, OSError, ArithmeticError) as error:
+    except (ValueError, OSError, FloatingPointError) as error:
         print(f"vrbm: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -11,7 +11,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRe
 from rich.table import Table
 from tyro.conf import Positional, arg
 
-from vrbm.data.catalogue import find
+from vrbm.data.catalogue import NAMES, find
+from vrbm.data.dataset import Domain
 from vrbm.model import Binary, Constant, FixedSize, GrandCanonicalRBM, Local, Penalizing, Spin
 from vrbm.training import Config, Record
 from vrbm.training.run import Run
@@ -66,13 +67,14 @@ class Train:
             start_key,
             data.n_visible,
             self.max_hidden,
-            data=data.train if data.domain != "[0, 1]" else None,
+            data=None if data.domain is Domain.UNIT else data.train,
             visible=UNITS[self.visible],
             hidden=UNITS[self.hidden],
             potential=self._potential(),
             **{name: value for name, value in given.items() if value is not None},
         )
-        about = {"source": self.data, "seed": self.seed}
+        source = self.data if self.data in NAMES else str(Path(self.data).resolve())
+        about = {"source": source, "seed": self.seed}
         run = Run(self.out)
         records = run.begin(
             model, data, self.config, key, about, every_seconds=self.checkpoint_seconds
@@ -129,7 +131,7 @@ class Resume:
             raise FileNotFoundError(f"{self.folder} is no run folder: it has no run.json.")
         if not run.checkpoint.exists():
             raise FileNotFoundError(
-                f"{self.folder} has no checkpoint yet: remove it and begin anew with vrbm train."
+                f"{self.folder} has no checkpoint yet: begin anew with vrbm train and this folder."
             )
         source = self.data or json.loads(run.facts.read_text())["source"]
         _follow(run, run.resume(find(source), every_seconds=self.checkpoint_seconds))
@@ -148,8 +150,10 @@ def _follow(run: Run, records: Iterator[Record]) -> None:
     )
     last: Record | None = None
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=total)
+        task = None
         for record in records:
+            if task is None:
+                task = bar.add_task("", total=total, completed=record.epoch - 1)
             last = record
             error = record.error_train if record.error_heldout is None else record.error_heldout
             line = f"ε {error:.3g}  ⟨z⟩ {record.mean_size:.1f}  μ {record.mu:.3f}"

@@ -185,6 +185,11 @@ class GrandCanonicalRBM(eqx.Module):
         """p(z|v) for z = 1..K [z_conditionalProbability]."""
         return self._sizes(self._visible(v)).probabilities
 
+    def size_log_probabilities(self, v: Values) -> Hidden:
+        """log p(z|v) for z = 1..K, exact where p(z|v) itself would be 0 in its type."""
+        sizes = self._sizes(self._visible(v))
+        return sizes.log_weights - sizes.log_norm[..., None]
+
     def size_survival(self, v: Values) -> Hidden:
         """P(z ≥ a|v) for a = 1..K [ccdf]."""
         return self._sizes(self._visible(v)).survival

@@ -44,12 +44,17 @@ def describe(model: GrandCanonicalRBM) -> dict[str, Any]:
 def describe_potential(potential: potentials.Potential) -> dict[str, Any]:
     """The name and the settings of a potential."""
     facts: dict[str, Any] = {"name": type(potential).__name__}
+    if getattr(potentials, facts["name"], None) is not type(potential):
+        raise ValueError(
+            f"potential {facts['name']} is a class of your own, which a file cannot hold: "
+            "save W, b and c yourself."
+        )
     for field in fields(potential):
         value = getattr(potential, field.name)
         if callable(value):
             raise ValueError(
                 f"potential {value!r} is a function, which a file cannot hold: "
-                "write a subclass of vrbm.Potential, or save W, b and c yourself."
+                "save W, b and c yourself."
             )
         if field.init:
             facts[field.name] = value if isinstance(value, bool) else float(value)
@@ -93,6 +98,12 @@ def read(path: Path | str, kind: str) -> tuple[dict[str, np.ndarray], dict[str, 
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise ValueError(f"{path} is no whole safetensors file ({error}).") from error
+    for name, array in arrays.items():
+        if array.dtype == np.float64 and jnp.zeros(0).dtype != np.float64:
+            raise ValueError(
+                f"{path} holds {name} in float64, which JAX has switched off: "
+                'run jax.config.update("jax_enable_x64", True) first.'
+            )
     header = json.loads(metadata.get("vrbm", "{}"))
     if header.get("kind") != kind:
         raise ValueError(f"{path} holds {header.get('kind', 'no vrbm file')!r}; expected {kind!r}.")

@@ -22,8 +22,8 @@ class Config:
     optimizer: Optimizer = field(default_factory=Optimizer)
     """How parameters follow the gradient."""
     centred: bool = False
-    """Take the gradient in centred coordinates: visible offsets are the data mean, hidden offsets a
-    running mean of ⟨h⟩."""
+    """Take the gradient in centred coordinates: visible offsets are the mean of up to 10,000 rows,
+    hidden offsets a running mean of ⟨h⟩."""
     penalty: float = 0.0
     """Strength of the penalty Σ |w|^p / p beside μ."""
     penalty_power: float = 1.0

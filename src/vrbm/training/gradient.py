@@ -9,7 +9,8 @@ import jax.numpy as jnp
 
 from vrbm.model import GrandCanonicalRBM
 from vrbm.model.linear import dot
-from vrbm.typing import Chains, HiddenBias, Scalar, Visible, VisibleBias, Weights, Windowed
+from vrbm.training.negative import Met, met
+from vrbm.typing import Chains, HiddenBias, Scalar, Visible, VisibleBias, Weights
 
 
 class Parameters(NamedTuple):
@@ -34,10 +35,8 @@ def moved(model: GrandCanonicalRBM, step: Parameters) -> GrandCanonicalRBM:
 class Statistics(eqx.Module):
     """What the gradient took from a batch."""
 
-    survival: Windowed
-    """the largest P(z ≥ a|v) over data and model, (A,)"""
-    edge: Scalar
-    """its last entry"""
+    met: Met
+    """sizes at the rows of data and model"""
     delta_size: Scalar
     """⟨z⟩_data − ⟨z⟩_model"""
     mean_hidden: HiddenBias
@@ -69,10 +68,8 @@ def gradient(
     rest = model.max_hidden - view.max_hidden
     price_W, price_b = pull(jnp.pad(excess, (0, rest)))
     width = view.max_hidden
-    largest = survival.max(axis=0)
     statistics = Statistics(
-        survival=largest,
-        edge=largest[-1],
+        met=met(view, v),
         delta_size=excess.sum(),
         mean_hidden=jnp.pad(h[:n].mean(axis=0), (0, rest)),
     )

@@ -2,28 +2,28 @@
 
 from typing import Literal
 
-import jax.numpy as jnp
-
 from vrbm.model import GrandCanonicalRBM
 
 Phase = Literal["regular", "collapsed", "saturated", "fixed"]
 
 
-class Diverged(ArithmeticError):
-    """A gradient is not finite. `model` holds the last parameters before the block."""
+class Diverged(FloatingPointError):
+    """A parameter or a gradient is not finite."""
 
-    def __init__(self, model: GrandCanonicalRBM, epoch: int, step: int, tensor: str) -> None:
-        self.model, self.epoch, self.step, self.tensor = model, epoch, step, tensor
-        mu = float(jnp.max(model.chemical_potential()))
-        weight = float(jnp.abs(model.W).max())
-        if mu > 100:
+    def __init__(
+        self, epoch: int, step: int, tensor: str, mu: float, weight: float, constant_columns: int
+    ) -> None:
+        self.epoch, self.step, self.tensor = epoch, step, tensor
+        if not mu < 100:
             cause = f"μ had grown to {mu:.3g}: the potential explodes; lower the learning rate"
-        elif weight > 100:
+        elif not weight < 100:
             cause = f"a weight had grown to {weight:.3g}; lower the learning rate or add a penalty"
         else:
             cause = "the learning rate is too large; lower it, or set clip_norm"
+        if constant_columns:
+            cause += f". {constant_columns} columns of the data never change: leave them out"
         super().__init__(
-            f"the gradient of {tensor} is not finite in step {step} of epoch {epoch}. "
+            f"{tensor} or its gradient is not finite in step {step} of epoch {epoch}. "
             f"Likely cause: {cause}."
         )
 

@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -27,6 +27,7 @@ from vrbm.training.gradient import (
     with_penalty,
 )
 from vrbm.training.guards import Diverged, Phase, phase
+from vrbm.training.negative import NegativePhase, most
 from vrbm.training.source import OnDevice, Source, Streamed, as_dataset, encoded
 from vrbm.typing import HiddenBias, RandomKey, Scalar, VisibleBias, Windowed
 
@@ -34,6 +35,8 @@ from vrbm.typing import HiddenBias, RandomKey, Scalar, VisibleBias, Windowed
 OFFSET_RATE = 0.01
 # Number of the key that starts chains: no epoch has it.
 START = 2**32 - 1
+# Number of the key that orders the rows of a stream.
+ORDER = 2**32 - 2
 
 
 class Carry(eqx.Module):
@@ -79,7 +82,8 @@ class Record:
     """The chemical potential; the mean over units where each has its own."""
     active_units: float
     """K_eff, the paper's smooth count of active units."""
-    learning_rate: float
+    learning_rate: float | None
+    """γ in the last step; None with an optimizer of your own."""
     gradient_norms: dict[str, float]
     """Norms of the gradient of W, b and c, averaged over the steps."""
     delta_size: float
@@ -96,7 +100,7 @@ class Record:
     """regular, collapsed (few units, μ ≫ 1), saturated (all units in use) or fixed."""
     seconds: float
     state: TrainState = field(repr=False, compare=False)
-    """To go on from here, and to read the model."""
+    """To go on from here, and to read the model; it holds all arrays of that epoch."""
 
     def facts(self) -> dict[str, Any]:
         """The record without its state, for a file."""
@@ -119,8 +123,8 @@ def start(model: GrandCanonicalRBM, data: Any, config: Config, key: RandomKey) -
     )
     width = model.max_hidden
     if config.window:
-        survival = np.asarray(model.size_survival(rows[:100]).max(axis=0))
-        width = _next_width(model, survival, window.log_tails(model))
+        spread = rows[:: max(1, len(rows) // 200)]
+        width = _next_width(model, np.asarray(model.size_survival(spread).max(axis=0)))
     return TrainState(carry, key, epoch=0, width=width)
 
 
@@ -161,139 +165,179 @@ def train(
         state = start(model, data, config, key)
         if optimizer is not None:
             fresh = optimizer.init(parameters(state.model))
-            state = _replace(state, optimizer=fresh)
+            state = replace(state, carry=replace(state.carry, optimizer=fresh))
+    elif model is not None or key is not None:
+        raise ValueError("state is given, and holds model and key: pass None for both.")
     _check(state.model, data)
-    source = _source(state.model, data, config)
+    return _records(state, data, config, optimizer, list(callbacks))
+
+
+def _records(
+    state: TrainState,
+    data: Dataset,
+    config: Config,
+    optimizer: optax.GradientTransformation | None,
+    callbacks: list[Callable[[Record], bool | None]],
+) -> Iterator[Record]:
+    source = _source(state, data, config)
     total = config.epochs * source.batches
-    transformation = config.optimizer.build(total) if optimizer is None else optimizer
+    rules = _Rules(
+        config.optimizer.build(total) if optimizer is None else optimizer,
+        config.negative,
+        config.centred,
+        config.penalty,
+        config.penalty_power,
+    )
     rate = config.optimizer.schedule(total)
-    callbacks = list(callbacks)
     monitor = _Monitor(state.model, data, config)
-    run = partial(_run, transformation=transformation, config=config)
     while state.epoch < config.epochs:
         began = time.perf_counter()
-        state, summary = _epoch(state, source, config, run)
+        state, summary = _epoch(state, source, config.window, rules, monitor.constant_columns)
+        last_step = state.epoch * source.batches - 1
         record = Record(
             epoch=state.epoch,
-            learning_rate=float(rate(state.epoch * source.batches - 1)),
+            learning_rate=float(rate(last_step)) if optimizer is None else None,
             seconds=time.perf_counter() - began,
             state=state,
-            **monitor(state, summary),
+            **monitor(state),
             **summary,
         )
+        stop = any([bool(callback(record)) for callback in callbacks])  # noqa: C419 (call them all)
         yield record
-        if True in [callback(record) for callback in callbacks]:
+        if stop:
             return
 
 
-class _Steps(eqx.Module):
+@dataclass(frozen=True)
+class _Rules:
+    """The settings that a compiled step depends on."""
+
+    transformation: optax.GradientTransformation
+    negative: NegativePhase
+    centred: bool
+    penalty: float
+    penalty_power: float
+
+
+class _Steps(NamedTuple):
     """What the steps of a block show."""
 
-    norms: jax.Array  # (steps, 3)
+    norms: jax.Array  # of the gradient, (steps, 3)
+    finite: jax.Array  # whether W, b and c are finite after the step, (steps, 3)
+    price: jax.Array  # the largest, (steps,)
+    weight: jax.Array  # the largest, (steps,)
     delta_size: jax.Array  # (steps,)
-    edge: Scalar
-    survival: Windowed  # (A,), the largest over the steps
-    swap_rates: jax.Array
+    swap_rates: jax.Array  # (steps, replicas − 1)
+    log_missing: Scalar  # the largest log P(z = A|v) T_A met
+    survival: Windowed  # the largest P(z ≥ a|v) met, (A,)
 
 
 @eqx.filter_jit
 def _run(
-    carry: Carry,
-    rows: jax.Array,
-    order: jax.Array,
-    key: RandomKey,
-    width: int,
-    transformation: optax.GradientTransformation,
-    config: Config,
+    carry: Carry, rows: jax.Array, order: jax.Array, key: RandomKey, width: int, rules: _Rules
 ) -> tuple[Carry, _Steps]:
     """All steps of a block in one scan."""
     dtype = carry.model.W.dtype
 
-    def step(state: tuple[Carry, Any, Any], inputs: Any) -> Any:
-        (carry, edge, survival), (index, key) = state, inputs
+    def step(state: tuple[Carry, Scalar, Any], inputs: Any) -> Any:
+        (carry, log_missing, survival), (index, key) = state, inputs
         model, v = carry.model, rows[index].astype(dtype)
         prices, pull = jax.vjp(
             lambda W, b: model.potential.prices(W, b, model.hidden), model.W, model.b
         )
         view = window.narrow(model, prices, width)
-        negative, info = config.negative(view, carry.negative, v, key)
+        negative, info = rules.negative(view, carry.negative, v, key)
         ascent, statistics = gradient(model, view, pull, v, info.v)
-        if config.penalty:
-            ascent = with_penalty(ascent, model, config.penalty, config.penalty_power)
+        if rules.penalty:
+            ascent = with_penalty(ascent, model, rules.penalty, rules.penalty_power)
         norms = jnp.stack([jnp.linalg.norm(g) for g in ascent])
         h_offset = carry.h_offset
-        if config.centred:
+        if rules.centred:
             h_offset = (1 - OFFSET_RATE) * h_offset + OFFSET_RATE * statistics.mean_hidden
             ascent = centred(ascent, carry.v_offset, h_offset)
         descent = jax.tree.map(jnp.negative, ascent)
-        change, optimizer = transformation.update(descent, carry.optimizer, parameters(model))
-        if config.centred:
+        change, optimizer = rules.transformation.update(descent, carry.optimizer, parameters(model))
+        if rules.centred:
             change = uncentred(Parameters(*change), carry.v_offset, h_offset)
         new = Carry(moved(model, change), optimizer, negative, carry.v_offset, h_offset)
-        edge = jnp.maximum(edge, jnp.maximum(info.edge, statistics.edge))
-        survival = jnp.maximum(survival, statistics.survival)
-        return (new, edge, survival), (norms, statistics.delta_size, info.swap_rates)
+        sizes = most(info.met, statistics.met)
+        missing = sizes.log_edge + window.log_tail(model, prices, width)
+        shown = (
+            norms,
+            jnp.stack([jnp.isfinite(x).all() for x in parameters(new.model)]),
+            prices.max(),
+            jnp.abs(model.W).max(),
+            statistics.delta_size,
+            info.swap_rates,
+        )
+        carried = jnp.maximum(log_missing, missing), jnp.maximum(survival, sizes.survival)
+        return (new, *carried), shown
 
-    start = (carry, jnp.zeros((), dtype), jnp.zeros(width, dtype))
+    start = (carry, jnp.asarray(-jnp.inf, dtype), jnp.zeros(width, dtype))
     keys = jax.random.split(key, len(order))
-    (carry, edge, survival), (norms, delta_size, swap_rates) = jax.lax.scan(
-        step, start, (order, keys)
-    )
-    return carry, _Steps(norms, delta_size, edge, survival, swap_rates.mean(axis=0))
+    (carry, log_missing, survival), shown = jax.lax.scan(step, start, (order, keys))
+    return carry, _Steps(*(*shown, log_missing, survival))
 
 
 def _epoch(
-    state: TrainState, source: Source, config: Config, run: Callable[..., tuple[Carry, _Steps]]
+    state: TrainState, source: Source, use_window: bool, rules: _Rules, constant_columns: int
 ) -> tuple[TrainState, dict[str, Any]]:
     """All blocks of an epoch, each with a window that was wide enough."""
     data_key, step_key = jax.random.split(jax.random.fold_in(state.key, state.epoch))
-    carry, width, repeats = state.carry, state.width, 0
+    carry, repeats = state.carry, 0
+    most_units = carry.model.max_hidden
+    width = state.width if use_window else most_units
     dtype = np.dtype(carry.model.W.dtype)
     blocks: list[_Steps] = []
+    done = 0
     for number, (rows, order) in enumerate(source.blocks(state.epoch, data_key)):
         key = jax.random.fold_in(step_key, number)
-        before = window.log_tails(carry.model)
         while True:
-            new, steps = run(carry, rows, order, key, width)
-            _stop_if_diverged(carry, steps, state.epoch, len(blocks) * len(order))
-            # The tails before and after the block: prices and idle weights move slowly between.
-            tails = np.maximum(before, window.log_tails(new.model))
-            if window.is_exact(float(steps.edge), float(tails[width - 1]), dtype):
+            new, steps = _run(carry, rows, order, key, width, rules)
+            if window.is_exact(float(steps.log_missing), dtype) or width == most_units:
                 break
-            width = window.fitting(carry.model.max_hidden, width + 1)
+            width = window.fitting(most_units, width + 1)
             repeats += 1
-        carry = new
+        _stop_if_diverged(steps, state.epoch + 1, done, constant_columns)
+        carry, used = new, width
         blocks.append(steps)
-        used = width
-        if config.window:
-            width = _next_width(carry.model, np.asarray(steps.survival), tails, width)
-    carry = Carry(**{**vars(carry), "negative": config.negative.rest(carry.negative)})
-    norms = np.concatenate([np.asarray(block.norms) for block in blocks]).mean(axis=0)
+        done += len(order)
+        if use_window:
+            width = _next_width(carry.model, np.asarray(steps.survival), width)
+    carry = replace(carry, negative=rules.negative.rest(carry.negative))
+    norms, delta_size, swap_rates = (
+        np.concatenate([np.asarray(getattr(block, name)) for block in blocks]).mean(axis=0)
+        for name in ("norms", "delta_size", "swap_rates")
+    )
     summary = {
         "gradient_norms": dict(zip("Wbc", norms.tolist(), strict=True)),
-        "delta_size": float(np.concatenate([np.asarray(b.delta_size) for b in blocks]).mean()),
+        "delta_size": float(delta_size),
         "window": used,
         "repeats": repeats,
-        "swap_rates": np.mean([np.asarray(b.swap_rates) for b in blocks], axis=0).tolist(),
+        "swap_rates": swap_rates.tolist(),
     }
     return TrainState(carry, state.key, state.epoch + 1, width), summary
 
 
-def _next_width(
-    model: GrandCanonicalRBM, survival: np.ndarray, tails: np.ndarray, width: int | None = None
-) -> int:
+_log_tails = eqx.filter_jit(lambda model: window.log_tails(model, model.prices()))
+
+
+def _next_width(model: GrandCanonicalRBM, survival: np.ndarray, width: int | None = None) -> int:
     """A width with some room: grows at once, shrinks only when much narrower would do."""
+    tails = np.asarray(_log_tails(model))
     needed = window.needed(survival, tails, np.dtype(model.W.dtype))
     fit = window.fitting(model.max_hidden, needed + max(4, needed // 8))
     return fit if width is None or fit > width or needed * 1.5 < width else width
 
 
-def _stop_if_diverged(carry: Carry, steps: _Steps, epoch: int, before: int) -> None:
-    norms = np.asarray(steps.norms)
-    if np.isfinite(norms).all():
+def _stop_if_diverged(steps: _Steps, epoch: int, done: int, constant_columns: int) -> None:
+    """Raise for the first step after which a gradient or a parameter is not finite."""
+    bad = ~(np.isfinite(np.asarray(steps.norms)) & np.asarray(steps.finite))
+    if not bad.any():
         return
-    step, tensor = np.argwhere(~np.isfinite(norms))[0]
-    raise Diverged(carry.model, epoch + 1, before + int(step), "Wbc"[tensor])
+    step, tensor = (int(i) for i in np.argwhere(bad)[0])
+    mu, weight = float(steps.price[step]), float(steps.weight[step])
+    raise Diverged(epoch, done + step + 1, "Wbc"[tensor], mu, weight, constant_columns)
 
 
 class _Monitor:
@@ -302,12 +346,14 @@ class _Monitor:
     def __init__(self, model: GrandCanonicalRBM, data: Dataset, config: Config) -> None:
         heldout = data.validation if data.validation is not None else data.test
         part = partial(_some, model, domain=data.domain, count=config.monitor_rows)
-        self.train = part(data.train)
-        self.heldout = None if heldout is None else part(heldout)
+        train = part(data.train)
+        self.constant_columns = int((train == train[0]).all(axis=0).sum()) if len(train) > 1 else 0
+        self.train = jnp.asarray(train)
+        self.heldout = None if heldout is None else jnp.asarray(part(heldout))
         self.kernel = config.negative.reconstruction()
         self.are_states = data.domain is not Domain.UNIT
 
-    def __call__(self, state: TrainState, summary: dict[str, Any]) -> dict[str, Any]:
+    def __call__(self, state: TrainState) -> dict[str, Any]:
         measured = _measure(state.model, self.train, state.key, self.kernel, self.are_states)
         train = {name: float(value) for name, value in measured.items()}
         error_heldout = gap = None
@@ -349,11 +395,12 @@ def _some(model: GrandCanonicalRBM, rows: np.ndarray, domain: Domain, count: int
     return encoded(model.visible, rows[chosen], domain)
 
 
-def _source(model: GrandCanonicalRBM, data: Dataset, config: Config) -> Source:
+def _source(state: TrainState, data: Dataset, config: Config) -> Source:
+    unit = state.model.visible
     if data.train.size * data.domain.dtype.itemsize <= config.device_bytes:
-        rows = encoded(model.visible, data.train, data.domain)
-        return OnDevice(rows, config.batch_size)
-    return Streamed(data.train, model.visible, data.domain, config.batch_size, seed=0)
+        return OnDevice(encoded(unit, data.train, data.domain), config.batch_size)
+    seed = int(jax.random.bits(jax.random.fold_in(state.key, ORDER), dtype=jnp.uint32))
+    return Streamed(data.train, unit, data.domain, config.batch_size, seed)
 
 
 def _check(model: GrandCanonicalRBM, data: Dataset) -> None:
@@ -362,8 +409,3 @@ def _check(model: GrandCanonicalRBM, data: Dataset) -> None:
             f"data {data.name!r} has {data.n_visible} values in a row, but the model has "
             f"{model.n_visible} visible units: make a model with n_visible = {data.n_visible}."
         )
-
-
-def _replace(state: TrainState, **parts: Any) -> TrainState:
-    fields = {**vars(state.carry), **parts}
-    return TrainState(Carry(**fields), state.key, state.epoch, state.width)

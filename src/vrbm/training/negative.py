@@ -6,16 +6,37 @@ step; `info.v` holds visible values that stand for the model; the gradient takes
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from vrbm.model import GrandCanonicalRBM, checks
-from vrbm.typing import Chains, Field, RandomKey, Scalar, Sizes, Visible
+from vrbm.typing import Chains, Field, RandomKey, Scalar, Sizes, Visible, Windowed
 
 SizeRule = Literal["mean", "probable", "sample"]
+
+
+class Met(NamedTuple):
+    """What the visible values that a kernel met say about the size, at most."""
+
+    log_edge: Scalar
+    """log P(z = K|v): what a narrower layer would have cut off"""
+    survival: Windowed
+    """P(z ≥ a|v), (K,)"""
+
+
+def met(model: GrandCanonicalRBM, v: Field) -> Met:
+    """The largest log P(z = K|v) and P(z ≥ a|v) over all rows of v."""
+    log_edge = model.size_log_probabilities(v)[..., -1].max()
+    survival = model.size_survival(v)
+    return Met(log_edge, survival.reshape(-1, survival.shape[-1]).max(axis=0))
+
+
+def most(one: Met, other: Met) -> Met:
+    """The larger of both."""
+    return Met(*(jnp.maximum(a, b) for a, b in zip(one, other, strict=True)))
 
 
 class Info(eqx.Module):
@@ -23,10 +44,10 @@ class Info(eqx.Module):
 
     v: Visible
     """visible values under the model"""
-    edge: Scalar
-    """the largest P(z = K|v) met on the way: what a narrower layer would have cut off"""
+    met: Met
+    """sizes at the values on the way there"""
     swap_rates: Field
-    """accepted fraction of swaps between neighbouring replicas, (replicas − 1,); else (0,)"""
+    """expected acceptance of a swap between neighbouring replicas, (replicas − 1,); else (0,)"""
 
 
 class NegativePhase(eqx.Module):
@@ -81,26 +102,24 @@ class MeanField(NegativePhase):
         """Its own iterations."""
         return self
 
-    def fields(
-        self, model: GrandCanonicalRBM, v: Visible, key: RandomKey
-    ) -> tuple[Visible, Scalar]:
-        """The fields y on the visible units in the last iteration, and the edge met."""
-        edge = jnp.zeros((), v.dtype)
+    def fields(self, model: GrandCanonicalRBM, v: Visible, key: RandomKey) -> tuple[Visible, Met]:
+        """The fields y on the visible units in the last iteration, and the sizes met."""
+        sizes = met(model, v)
         y = v
         for iteration in range(self.k):
             if iteration:
                 v = model.visible.mean(y)
+                sizes = most(sizes, met(model, v))
             z = SIZE_RULES[self.size_rule](model, v, jax.random.fold_in(key, iteration))
             y = model.visible_fields(model.mean_hidden(v), z)
-            edge = jnp.maximum(edge, _edge(model, v))
-        return y, edge
+        return y, sizes
 
     def __call__(
         self, model: GrandCanonicalRBM, state: None, v: Visible, key: RandomKey
     ) -> tuple[None, Info]:
         """⟨v⟩ after k iterations."""
-        y, edge = self.fields(model, v, key)
-        return None, Info(model.visible.mean(y), edge, jnp.zeros(0, v.dtype))
+        y, sizes = self.fields(model, v, key)
+        return None, Info(model.visible.mean(y), sizes, jnp.zeros(0, v.dtype))
 
 
 class Gibbs(NegativePhase):
@@ -115,8 +134,8 @@ class Gibbs(NegativePhase):
         self, model: GrandCanonicalRBM, state: None, v: Visible, key: RandomKey
     ) -> tuple[None, Info]:
         """v after k steps."""
-        v, edge = gibbs_chain(model, v, key, self.k)
-        return None, Info(v, edge, jnp.zeros(0, v.dtype))
+        v, sizes = gibbs_chain(model, v, key, self.k)
+        return None, Info(v, sizes, jnp.zeros(0, v.dtype))
 
 
 class Persistent(NegativePhase):
@@ -137,8 +156,8 @@ class Persistent(NegativePhase):
         self, model: GrandCanonicalRBM, state: Chains, v: Visible, key: RandomKey
     ) -> tuple[Chains, Info]:
         """The chains after k more steps."""
-        state, edge = gibbs_chain(model, state, key, self.k)
-        return state, Info(state, edge, jnp.zeros(0, v.dtype))
+        state, sizes = gibbs_chain(model, state, key, self.k)
+        return state, Info(state, sizes, jnp.zeros(0, v.dtype))
 
 
 def gibbs_step(model: GrandCanonicalRBM, v: Visible, key: RandomKey) -> Visible:
@@ -150,17 +169,12 @@ def gibbs_step(model: GrandCanonicalRBM, v: Visible, key: RandomKey) -> Visible:
 
 def gibbs_chain(
     model: GrandCanonicalRBM, v: Visible, key: RandomKey, k: int
-) -> tuple[Visible, Scalar]:
-    """k Gibbs steps, and the edge met."""
+) -> tuple[Visible, Met]:
+    """k Gibbs steps, and the sizes met before each."""
 
-    def step(carry: tuple[Visible, Scalar], key: RandomKey) -> tuple[tuple[Visible, Scalar], None]:
-        v, edge = carry
-        return (gibbs_step(model, v, key), jnp.maximum(edge, _edge(model, v))), None
+    def step(carry: tuple[Visible, Met], key: RandomKey) -> tuple[tuple[Visible, Met], None]:
+        v, sizes = carry
+        return (gibbs_step(model, v, key), most(sizes, met(model, v))), None
 
-    start = (v, jnp.zeros((), v.dtype))
-    (v, edge), _ = jax.lax.scan(step, start, jax.random.split(key, k))
-    return v, edge
-
-
-def _edge(model: GrandCanonicalRBM, v: Visible) -> Scalar:
-    return model.size_survival(v)[..., -1].max()
+    (v, sizes), _ = jax.lax.scan(step, (v, met(model, v)), jax.random.split(key, k))
+    return v, sizes

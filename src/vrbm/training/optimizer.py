@@ -23,7 +23,7 @@ class Optimizer:
     learning_rate: float = 0.1
     """γ."""
     momentum: float = 0.9
-    """β of the paper's momentum."""
+    """β of the paper's momentum; the other rules have none."""
     decay_from: float = 1.0
     """Fraction of the training after which the rate falls linearly to zero; 1: never."""
     clip_norm: float | None = None
@@ -47,14 +47,18 @@ class Optimizer:
         begin = int(self.decay_from * steps)
         return optax.linear_schedule(self.learning_rate, 0.0, steps - begin, begin)
 
-    @lru_cache(maxsize=64)  # noqa: B019 (one object for equal settings: one compilation)
     def build(self, steps: int) -> optax.GradientTransformation:
-        """The transformation, for gradients of a loss (descent)."""
-        rules = {
-            "momentum": lambda: paper_momentum(self.momentum),
-            "sgd": optax.identity,
-            "adam": optax.scale_by_adam,
-        }
-        clip = [] if self.clip_norm is None else [optax.clip_by_global_norm(self.clip_norm)]
-        rate = optax.scale_by_learning_rate(self.schedule(steps))
-        return optax.chain(*clip, rules[self.rule](), rate)
+        """The transformation, for gradients of a loss (descent); one object for equal settings."""
+        return _build(self, steps if self.decay_from < 1 else None)
+
+
+@lru_cache(maxsize=64)
+def _build(settings: Optimizer, steps: int | None) -> optax.GradientTransformation:
+    rules = {
+        "momentum": lambda: paper_momentum(settings.momentum),
+        "sgd": optax.identity,
+        "adam": optax.scale_by_adam,
+    }
+    clip = [] if settings.clip_norm is None else [optax.clip_by_global_norm(settings.clip_norm)]
+    rate = optax.scale_by_learning_rate(settings.schedule(steps or 1))
+    return optax.chain(*clip, rules[settings.rule](), rate)

@@ -43,8 +43,8 @@ class Run:
         **options: Any,
     ) -> Iterator[Record]:
         """Train from the beginning, in a folder that is new or empty."""
-        self._clean()
         # A run that was killed before its first checkpoint leaves its facts at most.
+        self._clean()
         if self.folder.exists() and {path.name for path in self.folder.iterdir()} - {"run.json"}:
             raise ValueError(
                 f"{self.folder} is not empty: choose a new folder, or go on with vrbm resume."
@@ -62,14 +62,16 @@ class Run:
         return self._follow(train(None, data, config, state=state), data, config, **options)
 
     def resume(self, data: Dataset, **options: Any) -> Iterator[Record]:
-        """Go on from the newest checkpoint, as if there had been no pause."""
+        """Go on from the newest checkpoint, as if there had been no pause; nothing if it ended."""
+        if self.model.exists():
+            return iter(())
         self._clean()
         state, config = checkpoint.load(self.checkpoint, data, data.content_hash)
         kept = [facts for facts in self.read_records() if facts["epoch"] <= state.epoch]
         with atomic(self.records) as temporary:
             temporary.write_text("".join(f"{json.dumps(facts)}\n" for facts in kept))
         records = train(None, data, config, state=state)
-        if state.epoch >= config.epochs and not self.model.exists():
+        if state.epoch >= config.epochs:  # killed before it wrote the model
             storage.save(state.model, self.model)
         return self._follow(records, data, config, **options)
 
@@ -85,8 +87,9 @@ class Run:
 
     def _clean(self) -> None:
         """Remove what a killed process had not finished writing."""
-        for path in self.folder.glob(".*.part"):
-            path.unlink(missing_ok=True)
+        for own in (self.facts, self.records, self.checkpoint, self.model):
+            for path in self.folder.glob(f".{own.name}.*.part"):
+                path.unlink(missing_ok=True)
 
     def _follow(
         self,
@@ -104,7 +107,7 @@ class Run:
                     file.write(f"{json.dumps(record.facts())}\n")
                     file.flush()
                     os.fsync(file.fileno())
-                done = record.epoch == config.epochs or (stop is not None and stop(record) is True)
+                done = record.epoch == config.epochs or (stop is not None and bool(stop(record)))
                 if done or time.monotonic() - saved >= every_seconds:
                     checkpoint.save(self.checkpoint, record.state, config, data.content_hash)
                     saved = time.monotonic()
@@ -114,5 +117,4 @@ class Run:
                 if done:
                     return
         except Diverged as error:
-            last = self.checkpoint if self.checkpoint.exists() else "none yet"
-            raise error.explained(f"The last good checkpoint: {last}.") from None
+            raise error.explained(f"The last good checkpoint: {self.checkpoint}.") from None

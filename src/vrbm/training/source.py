@@ -54,24 +54,35 @@ class OnDevice(Source):
 
 
 class Streamed(Source):
-    """Rows in blocks of equal size, shuffled within a window of the file."""
+    """Rows in blocks of whole batches, shuffled within a window of the file."""
 
-    def __init__(self, rows: Any, unit: Unit, domain: Domain, batch_size: int, seed: int) -> None:
-        chunk = 1 << max(10, 22 - int(np.log2(rows.shape[1])))
-        self.stream = Stream(rows, chunk_rows=chunk, seed=seed, domain=domain)
+    def __init__(
+        self,
+        rows: Any,
+        unit: Unit,
+        domain: Domain,
+        batch_size: int,
+        seed: int,
+        chunk_rows: int | None = None,
+    ) -> None:
+        chunk_rows = chunk_rows or max(1, (1 << 22) // rows.shape[1])
+        self.stream = Stream(rows, chunk_rows=chunk_rows, seed=seed, domain=domain)
         self.unit, self.domain = unit, domain
         self.batch_size = min(batch_size, len(rows))
-        self.batches_in_block = max(1, min(chunk, len(rows)) // self.batch_size)
-        self.batches = len(rows) // (self.batches_in_block * self.batch_size)
-        self.batches *= self.batches_in_block
+        self.block = max(1, chunk_rows // self.batch_size) * self.batch_size
+        self.batches = len(rows) // self.batch_size
 
     def blocks(self, epoch: int, key: RandomKey) -> Iterator[tuple[jax.Array, jax.Array]]:
-        """Blocks of `batches_in_block` batches; what fills no block is left out of the epoch."""
-        size = self.batches_in_block * self.batch_size
-        order = jnp.arange(size).reshape(self.batches_in_block, self.batch_size)
+        """Blocks of equal size, and a last one of the batches that are left."""
         waiting = np.empty((0, self.stream.shape[1]), self.domain.dtype)
         for piece in self.stream.epoch(epoch):
             waiting = np.concatenate([waiting, piece])
-            while len(waiting) >= size:
-                yield jnp.asarray(encoded(self.unit, waiting[:size], self.domain)), order
-                waiting = waiting[size:]
+            while len(waiting) >= self.block:
+                yield self._block(waiting[: self.block])
+                waiting = waiting[self.block :]
+        if len(waiting) >= self.batch_size:
+            yield self._block(waiting[: len(waiting) // self.batch_size * self.batch_size])
+
+    def _block(self, rows: np.ndarray) -> tuple[jax.Array, jax.Array]:
+        order = jnp.arange(len(rows)).reshape(-1, self.batch_size)
+        return jnp.asarray(encoded(self.unit, rows, self.domain)), order

@@ -10,12 +10,14 @@ v_j of two replicas is accepted with probability
 which leaves the product of the marginals invariant.
 """
 
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from vrbm.model import GrandCanonicalRBM, checks
-from vrbm.training.negative import Info, NegativePhase, gibbs_chain
+from vrbm.training.negative import Info, Met, NegativePhase, gibbs_chain, met, most
 from vrbm.typing import Field, RandomKey, Visible, VisibleBias
 
 
@@ -55,23 +57,22 @@ class Tempered(NegativePhase):
     def start(self, model: GrandCanonicalRBM, rows: Visible, key: RandomKey) -> Replicas:
         """All replicas begin at rows of the data, drawn with replacement."""
         chosen = jax.random.randint(key, (self.betas, self.chains), 0, len(rows))
-        low, high = model.visible.states[0], model.visible.states[-1]
-        mean = (rows.sum(axis=0) + (low + high) / 2) / (len(rows) + 1)
         return Replicas(
             v=rows[chosen],
             betas=jnp.linspace(0, 1, self.betas, dtype=rows.dtype),
-            base=model.visible.field(mean),
+            base=model.visible.field_of_data(rows.mean(axis=0), len(rows)),
             rejected=jnp.full(self.betas - 1, 0.5, rows.dtype),
             parity=jnp.zeros((), rows.dtype),
         )
 
     def rest(self, state: Replicas) -> Replicas:
-        """Place the ladder at equal distances in the cumulative rejection."""
+        """Place the ladder at equal distances in the cumulative rejection, which becomes even."""
         steps = jnp.maximum(state.rejected, 1e-3)
         barrier = jnp.concatenate([jnp.zeros(1, steps.dtype), jnp.cumsum(steps)])
         even = jnp.linspace(0, barrier[-1], self.betas, dtype=steps.dtype)
         betas = jnp.interp(even, barrier, state.betas).at[0].set(0).at[-1].set(1)
-        return eqx.tree_at(lambda s: s.betas, state, betas)
+        even_rejection = jnp.full_like(state.rejected, state.rejected.mean())
+        return eqx.tree_at(lambda s: (s.betas, s.rejected), state, (betas, even_rejection))
 
     def __call__(
         self, model: GrandCanonicalRBM, state: Replicas, v: Visible, key: RandomKey
@@ -79,18 +80,23 @@ class Tempered(NegativePhase):
         """k Gibbs steps in every replica, then swaps of even or odd neighbours."""
         gibbs_key, swap_key = jax.random.split(key)
 
-        def chain(beta: Field, v: Visible, key: RandomKey) -> tuple[Visible, Field]:
+        def chain(beta: Field, v: Visible, key: RandomKey) -> tuple[Visible, Met]:
             return gibbs_chain(tempered(model, beta, state.base), v, key, self.k)
 
         keys = jax.random.split(gibbs_key, self.betas)
-        moved, edge = jax.vmap(chain)(state.betas, state.v, keys)
+        moved, on_the_way = jax.vmap(chain)(state.betas, state.v, keys)
 
-        def free_energy(beta: Field, v: Visible) -> Field:
-            return tempered(model, beta, state.base).free_energy(v)
+        def free_energy(beta: Field, v: Visible) -> tuple[Field, Met]:
+            replica = tempered(model, beta, state.base)
+            return replica.free_energy(v), met(replica, v)
 
-        here = jax.vmap(free_energy)(state.betas, moved)
-        up = jax.vmap(free_energy)(state.betas[:-1], moved[1:])
-        down = jax.vmap(free_energy)(state.betas[1:], moved[:-1])
+        here, met_here = jax.vmap(free_energy)(state.betas, moved)
+        up, met_up = jax.vmap(free_energy)(state.betas[:-1], moved[1:])
+        down, met_down = jax.vmap(free_energy)(state.betas[1:], moved[:-1])
+        sizes = functools.reduce(
+            most,
+            (Met(*(x.max(axis=0) for x in m)) for m in (on_the_way, met_here, met_up, met_down)),
+        )
         log_ratio = here[:-1] + here[1:] - up - down  # (replicas − 1, chains)
         wanted = jnp.log(jax.random.uniform(swap_key, log_ratio.shape, log_ratio.dtype)) < log_ratio
         turn = jnp.arange(self.betas - 1) % 2 == state.parity
@@ -107,7 +113,7 @@ class Tempered(NegativePhase):
             rejected=0.95 * state.rejected + 0.05 * rejection,
             parity=1 - state.parity,
         )
-        return new, Info(swapped[-1], edge.max(), 1 - rejection)
+        return new, Info(swapped[-1], sizes, 1 - rejection)
 
 
 def tempered(model: GrandCanonicalRBM, beta: Field, base: VisibleBias) -> GrandCanonicalRBM:
