@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vrbm.evaluation.blocks import Progress, Settings, log_weights
+from vrbm.evaluation.chain_blocks import Progress, Settings, log_weights
 from vrbm.evaluation.path import path
 from vrbm.evaluation.weights import log_mean_exp
 from vrbm.model import GrandCanonicalRBM, checks, exact
