@@ -1,43 +1,66 @@
-"""The `vrbm` command: one dataclass for each subcommand, with a `run` method.
+"""The `vrbm` command: a dataclass with a `run` method for each subcommand, in a file of its own.
 
-Modules here import nothing heavy at the top, so that `vrbm --help` answers at once.
+A subcommand is imported when it is called, so that `vrbm --help` answers at once.
 """
 
 import sys
-from typing import Annotated
+from importlib import import_module
 
 import tyro
-from tyro.conf import subcommand
 
 import vrbm
-from vrbm.cli.data import Data
-from vrbm.cli.demo import Demo
-from vrbm.cli.info import Info
 
-Command = (
-    Annotated[Data, subcommand("data")]
-    | Annotated[Demo, subcommand("demo")]
-    | Annotated[Info, subcommand("info")]
-)
+#: Name: module and class, and what it does in a line.
+COMMANDS = {
+    "demo": ("vrbm.cli.demo:Demo", "A small model on embedded digits: prints and plots p(z|v)."),
+    "data": ("vrbm.cli.data:Data", "Make or describe a data set."),
+    "train": ("vrbm.cli.train:Train", "Train a model, in a run folder."),
+    "resume": ("vrbm.cli.train:Resume", "Go on with a run that was stopped."),
+    "info": ("vrbm.cli.info:Info", "Print versions and devices."),
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line, run the subcommand, and return the exit status."""
-    arguments = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    if arguments == ["--version"]:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    name = arguments[0] if arguments else "--help"
+    if name == "--version":
         print(f"vrbm {vrbm.__version__}")
         return 0
-    command = tyro.cli(
-        Command,
-        config=(tyro.conf.OmitSubcommandPrefixes,),
-        prog="vrbm",
-        description="Restricted Boltzmann machines that find their own size. "
-        "vrbm --version prints the version.",
-        args=arguments,
+    if name in ("-h", "--help"):
+        print(usage())
+        return 0
+    if name not in COMMANDS:
+        print(f"vrbm: there is no command {name!r}.\n\n{usage()}", file=sys.stderr)
+        return 2
+    module, command = COMMANDS[name][0].split(":")
+    kind = getattr(import_module(module), command)
+    chosen = tyro.cli(
+        kind, prog=f"vrbm {name}", args=arguments[1:], config=(tyro.conf.OmitSubcommandPrefixes,)
     )
     try:
-        command.run()
-    except (ValueError, OSError) as error:
+        chosen.run()
+    except (ValueError, OSError, ArithmeticError) as error:
         print(f"vrbm: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("vrbm: stopped.", file=sys.stderr)
+        return 130
     return 0
+
+
+def usage() -> str:
+    """The commands, a line each."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:{width}}  {summary}" for name, (_, summary) in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: vrbm [--help] [--version] COMMAND …",
+            "",
+            "Restricted Boltzmann machines that find their own size.",
+            "",
+            *lines,
+            "",
+            "vrbm COMMAND --help tells more.",
+        ]
+    )

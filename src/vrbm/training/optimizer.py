@@ -16,10 +16,10 @@ def paper_momentum(momentum: float) -> optax.GradientTransformation:
 
 @dataclass(frozen=True)
 class Optimizer:
-    """How parameters follow the gradient."""
+    """How parameters follow the gradient: λ ← λ + γ ∇ [CD:updateStep]."""
 
     rule: Literal["momentum", "sgd", "adam"] = "momentum"
-    """momentum: λ ← λ + γ ∇ with the paper's running average ∇ [CD:updateStep]; sgd; adam."""
+    """momentum: λ ← λ + γ ∇ with the paper's running average ∇; sgd; adam."""
     learning_rate: float = 0.1
     """γ."""
     momentum: float = 0.9

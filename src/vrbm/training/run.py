@@ -19,7 +19,7 @@ from vrbm.model import GrandCanonicalRBM, storage
 from vrbm.training import checkpoint
 from vrbm.training.config import Config
 from vrbm.training.guards import Diverged
-from vrbm.training.loop import Record, train
+from vrbm.training.loop import Record, start, train
 from vrbm.typing import RandomKey
 
 
@@ -43,7 +43,9 @@ class Run:
         **options: Any,
     ) -> Iterator[Record]:
         """Train from the beginning, in a folder that is new or empty."""
-        if self.folder.exists() and any(self.folder.iterdir()):
+        self._clean()
+        # A run that was killed before its first checkpoint leaves its facts at most.
+        if self.folder.exists() and {path.name for path in self.folder.iterdir()} - {"run.json"}:
             raise ValueError(
                 f"{self.folder} is not empty: choose a new folder, or go on with vrbm resume."
             )
@@ -55,10 +57,13 @@ class Run:
         }
         with atomic(self.facts) as temporary:
             temporary.write_text(json.dumps(facts, indent=1, ensure_ascii=False))
-        return self._follow(train(model, data, config, key), data, config, **options)
+        state = start(model, data, config, key)
+        checkpoint.save(self.checkpoint, state, config, data.content_hash)
+        return self._follow(train(None, data, config, state=state), data, config, **options)
 
     def resume(self, data: Dataset, **options: Any) -> Iterator[Record]:
         """Go on from the newest checkpoint, as if there had been no pause."""
+        self._clean()
         state, config = checkpoint.load(self.checkpoint, data, data.content_hash)
         kept = [facts for facts in self.read_records() if facts["epoch"] <= state.epoch]
         with atomic(self.records) as temporary:
@@ -78,6 +83,11 @@ class Run:
                 break
         return records
 
+    def _clean(self) -> None:
+        """Remove what a killed process had not finished writing."""
+        for path in self.folder.glob(".*.part"):
+            path.unlink(missing_ok=True)
+
     def _follow(
         self,
         records: Iterable[Record],
@@ -87,7 +97,7 @@ class Run:
         stop: Callable[[Record], bool | None] | None = None,
     ) -> Iterator[Record]:
         """Write each record, and a checkpoint when the last one is old."""
-        saved = -float("inf")
+        saved = time.monotonic()
         try:
             for record in records:
                 with self.records.open("a") as file:

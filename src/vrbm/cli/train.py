@@ -1,0 +1,180 @@
+"""`vrbm train` and `vrbm resume`."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from tyro.conf import Positional, arg
+
+from vrbm.data.catalogue import find
+from vrbm.model import Binary, Constant, FixedSize, GrandCanonicalRBM, Local, Penalizing, Spin
+from vrbm.training import Config, Record
+from vrbm.training.run import Run
+
+UNITS = {"spin": Spin(), "binary": Binary()}
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train a model, and write settings, records, checkpoints and the model to a folder."""
+
+    data: str
+    """ising, mnist, binarized-mnist or digits, or a file of your own."""
+    out: Path
+    """The run folder, new or empty."""
+    max_hidden: int = 200
+    """K, the largest size of the hidden layer."""
+    potential: Literal["penalizing", "constant", "fixed", "local"] = "penalizing"
+    """The chemical potential: the paper's, a constant --price, none (an ordinary RBM), or one of
+    --price times Γ(b) for each unit."""
+    price: float | None = None
+    """μ of the constant potential, or β of the local one."""
+    p: float | None = None
+    """Power of the norm in the paper's potential; 1 by default."""
+    smooth: bool = False
+    """The smooth form of the paper's potential."""
+    keep_log2: bool = False
+    """Let units earn log 2, in place of absorbing it in μ."""
+    visible: Literal["spin", "binary"] = "spin"
+    """Visible units ±1 or 0/1; data of either coding are mapped."""
+    hidden: Literal["spin", "binary"] = "spin"
+    """Hidden units ±1 or 0/1."""
+    weight_scale: float | None = None
+    """Standard deviation of the initial weights; by default as GrandCanonicalRBM.initialize."""
+    bias_scale: float | None = None
+    """Standard deviation of the initial hidden biases; likewise."""
+    seed: int = 0
+    """Seed of initial weights, order of rows and chains."""
+    checkpoint_seconds: float = 30.0
+    """How old the newest checkpoint may be."""
+    config: Annotated[Config, arg(name="")] = field(default_factory=Config)
+    """Settings of the training."""
+
+    def run(self) -> None:
+        """Train, with a progress line, and print the last record."""
+        import jax
+
+        data = find(self.data)
+        given = {"weight_scale": self.weight_scale, "bias_scale": self.bias_scale}
+        start_key, key = jax.random.split(jax.random.key(self.seed))
+        model = GrandCanonicalRBM.initialize(
+            start_key,
+            data.n_visible,
+            self.max_hidden,
+            data=data.train if data.domain != "[0, 1]" else None,
+            visible=UNITS[self.visible],
+            hidden=UNITS[self.hidden],
+            potential=self._potential(),
+            **{name: value for name, value in given.items() if value is not None},
+        )
+        about = {"source": self.data, "seed": self.seed}
+        run = Run(self.out)
+        records = run.begin(
+            model, data, self.config, key, about, every_seconds=self.checkpoint_seconds
+        )
+        _follow(run, records)
+
+    def _potential(self) -> Any:
+        """The potential that the flags describe; a flag that does not apply is an error."""
+        needs = {"constant": ("price",), "local": (), "fixed": (), "penalizing": ()}
+        takes = {
+            "constant": ("price", "keep_log2"),
+            "local": ("price", "keep_log2"),
+            "fixed": (),
+            "penalizing": ("p", "smooth", "keep_log2"),
+        }
+        for name in ("price", "p", "smooth", "keep_log2"):
+            value = getattr(self, name)
+            if value not in (None, False) and name not in takes[self.potential]:
+                raise ValueError(
+                    f"--{name.replace('_', '-')} does not apply to --potential {self.potential}: "
+                    "leave it out."
+                )
+            if value is None and name in needs[self.potential]:
+                raise ValueError(f"--potential {self.potential} needs --{name}: pass a number.")
+        absorb = not self.keep_log2
+        match self.potential:
+            case "constant":
+                return Constant(mu=self.price, absorb_log2=absorb)
+            case "local":
+                settings = {} if self.price is None else {"beta": self.price}
+                return Local(**settings, absorb_log2=absorb)
+            case "fixed":
+                return FixedSize()
+            case "penalizing":
+                settings = {} if self.p is None else {"p": self.p}
+                return Penalizing(**settings, smooth=self.smooth, absorb_log2=absorb)
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Go on with a run from its newest checkpoint, bit for bit as if there had been no pause."""
+
+    folder: Positional[Path]
+    """The run folder."""
+    data: str | None = None
+    """The data, if they are no longer where the run began with them."""
+    checkpoint_seconds: float = 30.0
+    """How old the newest checkpoint may be."""
+
+    def run(self) -> None:
+        """Train on, with a progress line, and print the last record."""
+        run = Run(self.folder)
+        if not run.facts.exists():
+            raise FileNotFoundError(f"{self.folder} is no run folder: it has no run.json.")
+        if not run.checkpoint.exists():
+            raise FileNotFoundError(
+                f"{self.folder} has no checkpoint yet: remove it and begin anew with vrbm train."
+            )
+        source = self.data or json.loads(run.facts.read_text())["source"]
+        _follow(run, run.resume(find(source), every_seconds=self.checkpoint_seconds))
+
+
+def _follow(run: Run, records: Iterator[Record]) -> None:
+    """Show a progress line while the records come, then the last of them."""
+    console = Console()
+    total = json.loads(run.facts.read_text())["config"]["epochs"]
+    columns = (
+        SpinnerColumn(),
+        TextColumn("epoch {task.completed}/{task.total}"),
+        BarColumn(),
+        TextColumn("{task.description}"),
+        TimeRemainingColumn(),
+    )
+    last: Record | None = None
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=total)
+        for record in records:
+            last = record
+            error = record.error_train if record.error_heldout is None else record.error_heldout
+            line = f"ε {error:.3g}  ⟨z⟩ {record.mean_size:.1f}  μ {record.mu:.3f}"
+            bar.update(task, completed=record.epoch, description=line)
+            if not console.is_terminal and record.epoch % max(1, total // 10) == 0:
+                console.print(f"epoch {record.epoch}/{total}  {line}", highlight=False)
+    if last is None:
+        console.print("nothing to do: the run has ended.")
+        return
+    table = Table(title=f"after {last.epoch} epochs")
+    table.add_column("")
+    table.add_column("", justify="right")
+    facts = (
+        ("ε, training rows", f"{last.error_train:.4g}"),
+        ("ε, held-out rows", "none" if last.error_heldout is None else f"{last.error_heldout:.4g}"),
+        ("mean size ⟨z⟩", f"{last.mean_size:.2f}"),
+        ("chemical potential μ", f"{last.mu:.4f}"),
+        ("active units K_eff", f"{last.active_units:.1f}"),
+        ("phase", last.phase),
+    )
+    for row in facts:
+        table.add_row(*row)
+    console.print(table)
+    if last.phase == "collapsed":
+        console.print("The model has collapsed to a few units: lower the price or the rate.")
+    if last.phase == "saturated":
+        console.print("All units are in use: raise --max-hidden, or the price.")
+    console.print(f"wrote {run.folder}", soft_wrap=True)
