@@ -1,1 +1,1 @@
-"""Evaluation: how good a trained model is, with errors."""
+"""What a model has learned: errors, sizes, couplings, observables, mixing."""
