@@ -1,8 +1,9 @@
 r"""Annealed runs along the path, forward and backward, and the ladder of their temperatures.
 
-Forward, from v_0 ~ p_0: for k = 1 … M, log w += F_{k−1}(v_{k−1}) − F_k(v_{k−1}), then v_k = T_k(v_{k−1}).
-Then E[w] = Z_1/Z_0. Backward, from v_M ~ p_1: for k = M … 1, v_{k−1} = T_k(v_k), then the same term.
-Then E[1/w] = Z_0/Z_1, since each kernel T_k is reversible.
+Forward, from v_0 ~ p_0, for k = 1 … M: log w grows by F_{k−1}(v_{k−1}) − F_k(v_{k−1}), then v_k is
+drawn by T_k from v_{k−1}. Then E[w] = Z_1/Z_0.
+Backward, from v_M ~ p_1, for k = M … 1: v_{k−1} is drawn by T_k from v_k, then log w grows by the
+same term. Then E[1/w] = Z_0/Z_1, since each kernel T_k is reversible.
 """
 
 from collections.abc import Callable
@@ -115,7 +116,9 @@ def _friction(before: ChainWeights, now: ChainWeights) -> Field:
     return jnp.sqrt((b**2).mean() * (1 + rho) / (1 - rho))
 
 
-def adapt(path: Path, key: RandomKey, temperatures: int, adapt_base: bool) -> tuple[Path, np.ndarray]:
+def adapt(
+    path: Path, key: RandomKey, temperatures: int, adapt_base: bool
+) -> tuple[Path, np.ndarray]:
     r"""The ladder 0 = β_0 < … < β_M = 1, M + 1 = `temperatures`, from two short pilot runs.
 
     The spacing is proportional to 1/√(Var(s) τ), with s = ∂_β log w and its correlation time τ:

@@ -42,9 +42,11 @@ class LogWeights:
     """(chains,)"""
     backward: np.ndarray
     """(chains,), or (0,) without backward runs"""
+    origins: np.ndarray
+    """which start each backward run had, (chains,): runs of one origin are not independent"""
 
 
-def log_weights(
+def chain_weights(
     path: Path,
     key: RandomKey,
     settings: Settings,
@@ -62,6 +64,7 @@ def log_weights(
         base = np.asarray(path.base)
         empty = np.zeros((0, settings.block), base.dtype)
         done = {"betas": betas, "base": base, "forward": empty, "backward": empty}
+        done["origins"] = np.zeros((0, settings.block), np.int64)
     path = Path(path.model, jnp.asarray(done["base"]))
     steps = (settings.temperatures - 1) * (2 if settings.backward else 1)
     count = len(done["forward"])
@@ -76,14 +79,13 @@ def log_weights(
     tell(0)
     for index in range(count, number):
         block_key = jax.random.fold_in(key, index)
-        forward, backward = _block(path, done["betas"], block_key, settings, starts, tell)
-        done["forward"] = np.concatenate([done["forward"], forward[None]])
-        if backward is not None:
-            done["backward"] = np.concatenate([done["backward"], backward[None]])
+        for name, row in _block(path, done["betas"], block_key, settings, starts, tell).items():
+            row = row + index * settings.block if name == "origins" and starts is None else row
+            done[name] = np.concatenate([done[name], row[None]])
         if file is not None:
             storage.write(file, done, {"kind": KIND, "identity": identity})
-    at_0 = float(path.log_partition_at_0())
-    return LogWeights(at_0, done["forward"][:number].ravel(), done["backward"][:number].ravel())
+    rows = {name: done[name][:number].ravel() for name in ("forward", "backward", "origins")}
+    return LogWeights(float(path.log_partition_at_0()), **rows)
 
 
 def _block(
@@ -93,13 +95,13 @@ def _block(
     settings: Settings,
     starts: np.ndarray | None,
     tell: Callable[[int], None],
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Forward runs, and backward runs from the given starts or from the ends of the forward ones."""
+) -> dict[str, np.ndarray]:
+    """Forward runs, and backward runs from the given starts or the ends of the forward ones."""
     start_key, forward_key, choice_key, settle_key, backward_key = jax.random.split(key, 5)
     v = path.start(start_key, settings.block)
     ends = run(path, v, betas, forward_key, progress=tell)
     if not settings.backward:
-        return np.asarray(ends.log_weights), None
+        return {"forward": np.asarray(ends.log_weights)}
     if starts is None:
         chosen = jax.random.categorical(choice_key, ends.log_weights, shape=(settings.block,))
         v = ends.v[chosen]
@@ -109,7 +111,11 @@ def _block(
         v = jnp.asarray(starts[np.asarray(chosen)], v.dtype)
     v = settle(path, v, settle_key, settings.burn_in)
     back = run(path, v, betas, backward_key, backward=True, progress=tell)
-    return np.asarray(ends.log_weights), np.asarray(back.log_weights)
+    return {
+        "forward": np.asarray(ends.log_weights),
+        "backward": np.asarray(back.log_weights),
+        "origins": np.asarray(chosen, np.int64),
+    }
 
 
 def _identity(

@@ -13,11 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vrbm.evaluation.chain_blocks import Progress, Settings, log_weights
+from vrbm.data.dataset import Domain
+from vrbm.evaluation.blocks import Blocks
+from vrbm.evaluation.chain_blocks import Progress, Settings, chain_weights
 from vrbm.evaluation.path import path
 from vrbm.evaluation.weights import log_mean_exp
 from vrbm.model import GrandCanonicalRBM, checks, exact
-from vrbm.typing import RandomKey, Values
+from vrbm.typing import Batch, RandomKey, Values, Visible
 
 #: Models whose smaller layer has at most this many units are enumerated.
 ENUMERATED = 20
@@ -157,13 +159,13 @@ def log_partition(
         adapt_base=base is None,
     )
     rows = None if starts is None else _states(model, starts, "starts")
-    found = log_weights(model_path, key, settings, rows, file, progress)
+    found = chain_weights(model_path, key, settings, rows, file, progress)
     forward = log_mean_exp(found.forward)
     value = found.log_partition_at_0 + forward.value
     backward_values: dict[str, Any] = {}
     upper = np.inf
     if backward:
-        inverse = log_mean_exp(-found.backward)
+        inverse = log_mean_exp(-found.backward, found.origins)
         backward_value = found.log_partition_at_0 - inverse.value
         upper = backward_value + 2 * inverse.standard_error
         backward_values = {
@@ -189,42 +191,57 @@ def log_partition(
 
 def log_likelihood(
     model: GrandCanonicalRBM,
-    rows: Values,
+    rows: Any,
     partition: LogPartition | None = None,
     key: RandomKey | None = None,
+    *,
+    domain: Domain | None = None,
     **settings: Any,
 ) -> LogLikelihood:
-    """Mean log p(v) = −F(v) − log Z of rows (n, N), in any two-valued coding.
+    """Mean log p(v) = −F(v) − log Z of rows (n, N) of any source, ±1 or 0/1.
 
     `partition` is what `log_partition` gave for this model; if None, it is called with the key and
     the settings.
     """
-    free = -free_energies(model, rows)
+    log_weights = -free_energies(model, rows, domain)
     partition = log_partition(model, key, **settings) if partition is None else partition
-    mean = float(free.mean())
-    error = float(free.std(ddof=1) / np.sqrt(len(free))) if len(free) > 1 else np.inf
+    mean = float(log_weights.mean())
     return LogLikelihood(
         mean=mean - partition.log_partition,
-        rows_error=error,
+        rows_error=error_of_mean(log_weights),
         partition_error=partition.standard_error,
         lower=mean - partition.upper,
         upper=mean - partition.lower,
-        rows=len(free),
+        rows=len(log_weights),
         partition=partition,
     )
 
 
-def free_energies(model: GrandCanonicalRBM, rows: Values) -> np.ndarray:
-    """F(v) of rows (n, N) in any two-valued coding, (n,) in float64, a few rows at a time."""
+def free_energies(model: GrandCanonicalRBM, rows: Any, domain: Domain | None = None) -> np.ndarray:
+    """F(v) of rows (n, N) of any source, ±1 or 0/1, (n,) in float64, read block by block."""
     small = path(model).model
-    states = _states(model, rows, "rows")
-    step = max(1, (1 << 24) // (small.n_visible + small.max_hidden))
-    free = jax.jit(lambda model, v: model.free_energy(v))
+    blocks = Blocks(small, rows, domain)
+    if not blocks.are_states:
+        raise ValueError(
+            "rows hold values between 0 and 1, which two-valued units have no probability for: "
+            "threshold or sample them first."
+        )
     parts = [
-        np.asarray(free(small, jnp.asarray(states[at : at + step], model.W.dtype)), np.float64)
-        for at in range(0, len(states), step)
+        np.asarray(_free(small, jnp.asarray(v, model.W.dtype)), np.float64)[:count]
+        for v, count in blocks
     ]
     return np.concatenate(parts)
+
+
+@jax.jit
+def _free(model: GrandCanonicalRBM, v: Visible) -> Batch:
+    return model.free_energy(v)
+
+
+def error_of_mean(values: np.ndarray) -> float:
+    """The standard error of the mean of independent values (n,); infinite for one."""
+    n = len(values)
+    return float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
 
 
 def _states(model: GrandCanonicalRBM, rows: Values, name: str) -> np.ndarray:

@@ -92,9 +92,9 @@ def path(model: GrandCanonicalRBM, base: Values | None = None) -> Path:
 def needed_width(model: GrandCanonicalRBM) -> int:
     r"""The smallest A such that layers cut at A have the same F_β(v) for all v and β, or K.
 
-    Γ is convex, so the step of unit a is at most s̄_a = max(Γ(0), Γ(b_a ± Σ_i |w_ai| max|v|)) − μ_a
-    on the whole path. If s̄ < 0 for all units beyond A₀, then P(z ≥ A|v) is at most Σ_{z≥A} Π_{A₀<a≤z}
-    e^{s̄_a} for A > A₀; A is where that falls below a quarter of the rounding error.
+    Γ is convex, so on the whole path the step of unit a is at most the larger of Γ(0) − μ_a and of
+    s̄_a in `vrbm.training.window`. Where all steps beyond A₀ are negative, P(z > A|v) is at most
+    Σ_{z>A} Π_{A₀<a≤z} e^{s̄_a}; A is where that falls below a quarter of the rounding error.
     """
     at_0 = model.hidden.cumulant(jnp.zeros_like(model.b)) - model.prices()
     steps = np.maximum(window.idle_steps(model), np.asarray(at_0)).astype(float)

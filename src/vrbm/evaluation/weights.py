@@ -20,13 +20,14 @@ class LogMean:
     """(Σw)² / Σw², between 1 and n"""
 
 
-def log_mean_exp(log_weights: Values) -> LogMean:
+def log_mean_exp(log_weights: Values, groups: np.ndarray | None = None) -> LogMean:
     r"""log (1/n) Σ_r w_r of log-weights (n,), with its standard error and effective sample size.
 
     The mean is taken of the weights and not of their logarithms, whose average would be lower by
-    about half their variance. With ℓ_(r) the value without weight r, the jackknife error is
-    √((n−1)/n Σ_r (ℓ_(r) − ℓ̄)²). It is large, as it should be, when one weight outweighs the rest; one
-    weight alone has an infinite error.
+    about half their variance. With ℓ_g the value without weight g, the jackknife error is
+    √((G−1)/G Σ_g (ℓ_g − ℓ̄)²). It is large, as it should be, when one weight outweighs the rest; a
+    weight that is alone has an infinite error. `groups` (n,) numbers weights that are not
+    independent: they are left out together.
     """
     logs = np.asarray(checks.host_numbers("log_weights", log_weights), float)
     if logs.ndim != 1 or logs.size == 0 or not np.isfinite(logs).all():
@@ -34,16 +35,17 @@ def log_mean_exp(log_weights: Values) -> LogMean:
             f"log_weights of shape {logs.shape} are no list of finite numbers: pass one log-weight "
             "for each chain; chains that are not finite point to a model that is not."
         )
-    n, peak = logs.size, logs.max()
-    w = np.exp(logs - peak)
+    w = np.exp(logs - logs.max())
     total = w.sum()
-    value = peak + np.log(total / n)
-    size = total**2 / (w**2).sum()
+    value = float(logs.max() + np.log(total / w.size))
+    size = float(total**2 / (w**2).sum())
+    _, group = np.unique(np.arange(w.size) if groups is None else groups, return_inverse=True)
+    sums, counts = np.bincount(group, w), np.bincount(group)
+    n = len(sums)
     if n == 1:
-        return LogMean(float(value), np.inf, 1.0)
-    order = np.argsort(w)
-    rest = total - w
-    rest[order[-1]] = w[order[:-1]].sum()  # without cancellation where it matters
-    left_out = np.log(np.maximum(rest, np.finfo(float).tiny))
+        return LogMean(value, np.inf, size)
+    rest = total - sums
+    rest[sums.argmax()] = np.delete(sums, sums.argmax()).sum()  # where a difference would cancel
+    left_out = np.log(np.maximum(rest, np.finfo(float).tiny) / (w.size - counts))
     error = np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum())
-    return LogMean(float(value), float(error), float(size))
+    return LogMean(value, float(error), size)

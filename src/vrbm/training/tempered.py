@@ -10,6 +10,8 @@ v_j of two replicas is accepted with probability
 which leaves the product of the marginals invariant.
 """
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -88,18 +90,7 @@ class Tempered(NegativePhase):
         def free_energy(beta: Field, v: Visible) -> Field:
             return tempered(model, beta, state.base).free_energy(v)
 
-        here = jax.vmap(free_energy)(state.betas, moved)
-        up = jax.vmap(free_energy)(state.betas[:-1], moved[1:])
-        down = jax.vmap(free_energy)(state.betas[1:], moved[:-1])
-        log_ratio = here[:-1] + here[1:] - up - down  # (replicas − 1, chains)
-        wanted = jnp.log(jax.random.uniform(swap_key, log_ratio.shape, log_ratio.dtype)) < log_ratio
-        turn = jnp.arange(self.betas - 1) % 2 == state.parity
-        swap = wanted & turn[:, None]
-        none = jnp.zeros((1, swap.shape[1]), bool)
-        from_above, from_below = jnp.concatenate([swap, none]), jnp.concatenate([none, swap])
-        swapped = jnp.where(from_above[..., None], jnp.roll(moved, -1, axis=0), moved)
-        swapped = jnp.where(from_below[..., None], jnp.roll(moved, 1, axis=0), swapped)
-        rejection = 1 - jnp.minimum(1, jnp.exp(jnp.minimum(log_ratio, 0))).mean(axis=1)
+        swapped, rejection = exchange(free_energy, state.betas, moved, state.parity, swap_key)
         new = Replicas(
             v=swapped,
             betas=state.betas,
@@ -108,6 +99,33 @@ class Tempered(NegativePhase):
             parity=1 - state.parity,
         )
         return new, Info(swapped[-1], edge.max(), 1 - rejection)
+
+
+def exchange(
+    free_energy: Callable[[Field, Field], Field],
+    betas: Field,
+    v: Field,
+    parity: Field | int,
+    key: RandomKey,
+) -> tuple[Field, Field]:
+    """Swap the values of even (parity 0) or odd neighbours, with the probability given above.
+
+    `free_energy(beta, v)` is F_β(v), (chains,), of values (chains, N); `v` has shape (replicas,
+    chains, N). Returns the new values and, for all neighbours, the mean probability of rejection,
+    (replicas − 1,).
+    """
+    here = jax.vmap(free_energy)(betas, v)
+    up = jax.vmap(free_energy)(betas[:-1], v[1:])
+    down = jax.vmap(free_energy)(betas[1:], v[:-1])
+    log_ratio = here[:-1] + here[1:] - up - down  # (replicas − 1, chains)
+    wanted = jnp.log(jax.random.uniform(key, log_ratio.shape, log_ratio.dtype)) < log_ratio
+    turn = jnp.arange(len(betas) - 1) % 2 == parity
+    swap = wanted & turn[:, None]
+    none = jnp.zeros((1, swap.shape[1]), bool)
+    from_above, from_below = jnp.concatenate([swap, none]), jnp.concatenate([none, swap])
+    swapped = jnp.where(from_above[..., None], jnp.roll(v, -1, axis=0), v)
+    swapped = jnp.where(from_below[..., None], jnp.roll(v, 1, axis=0), swapped)
+    return swapped, 1 - jnp.minimum(1, jnp.exp(jnp.minimum(log_ratio, 0))).mean(axis=1)
 
 
 def tempered(model: GrandCanonicalRBM, beta: Field, base: VisibleBias) -> GrandCanonicalRBM:
