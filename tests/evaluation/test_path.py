@@ -112,8 +112,8 @@ def test_equal_lengths():
 
 def test_the_pilot_finds_the_base_rates():
     """Independent units: after one pilot the base rates are those of the model, to sampling."""
-    c = np.array([-2.0, -0.5, 0.0, 1.0])
-    model = vrbm.GrandCanonicalRBM(np.zeros((2, 4)), np.zeros(2), c)
+    c = np.array([-2.0, -0.5, 0.0, 1.0, 0.3, -0.3, 0.6, -1.0])
+    model = vrbm.GrandCanonicalRBM(np.zeros((6, 8)), np.zeros(6), c)
     walk, betas = annealing.adapt(path(model), jax.random.key(0), 50, adapt_base=True)
     assert betas.shape == (50,)
     # 100 chains: the mean is good to 0.1 at most, and a mean of −0.964 to 0.027.

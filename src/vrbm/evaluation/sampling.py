@@ -128,7 +128,7 @@ def _exchanged(
     def gibbs(beta: Field, v: Chains, key: RandomKey) -> Chains:
         return jnp.where(mask, held, path.step(path.fields(v), beta, key))
 
-    def turn(v: Field, inputs: tuple[Field, RandomKey]) -> tuple[Field, None]:
+    def turn(v: Field, inputs: tuple[Array, RandomKey]) -> tuple[Field, None]:
         number, key = inputs
         gibbs_key, swap_key = jax.random.split(key)
         v = jax.vmap(gibbs)(betas, v, jax.random.split(gibbs_key, len(betas)))

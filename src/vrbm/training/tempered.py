@@ -15,6 +15,7 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from vrbm.model import GrandCanonicalRBM, checks
 from vrbm.training.negative import Info, NegativePhase, gibbs_chain
@@ -105,7 +106,7 @@ def exchange(
     free_energy: Callable[[Field, Field], Field],
     betas: Field,
     v: Field,
-    parity: Field | int,
+    parity: Array,
     key: RandomKey,
 ) -> tuple[Field, Field]:
     """Swap the values of even (parity 0) or odd neighbours, with the probability given above.
