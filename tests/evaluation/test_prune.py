@@ -1,5 +1,6 @@
 """Pruned models have the F(v) of the whole one."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +11,11 @@ import vrbm
 from vrbm.data import ising
 from vrbm.evaluation.prune import prune, to_fixed
 from vrbm.training import Config, Optimizer, train
+
+
+@eqx.filter_jit
+def free_energy(model, v):
+    return model.free_energy(v)
 
 
 def with_idle_units(potential, idle=0.0, n=6, busy=5, k=80, hidden=None, visible=None, seed=0):
@@ -58,7 +64,7 @@ def test_without_data_every_v_keeps_its_free_energy(name, hidden, idle):
     v = vrbm.exact.states(model.visible, 6)
     small = prune(model)
     assert small.max_hidden < model.max_hidden
-    F, F_small = np.asarray(model.free_energy(v)), np.asarray(small.free_energy(v))
+    F, F_small = np.asarray(free_energy(model, v)), np.asarray(free_energy(small, v))
     assert (F_small - F).min() > -1e-12
     assert (F_small - F).max() <= 1e-5
     log_p, log_p_small = -F - logsumexp(-F), -F_small - logsumexp(-F_small)
@@ -87,8 +93,10 @@ def test_with_data_rows_keep_their_free_energy():
     assert 0 < len(rows) < 64
     small = prune(model, rows)
     assert small.max_hidden < 30 < prune(model).max_hidden
-    np.testing.assert_allclose(small.free_energy(rows), model.free_energy(rows), rtol=0, atol=1e-5)
-    assert np.abs(small.free_energy(states) - model.free_energy(states)).max() > 1
+    np.testing.assert_allclose(
+        free_energy(small, rows), free_energy(model, rows), rtol=0, atol=1e-5
+    )
+    assert np.abs(free_energy(small, states) - free_energy(model, states)).max() > 1
 
 
 def test_an_ordinary_rbm_loses_units_without_weights():
@@ -102,7 +110,7 @@ def test_an_ordinary_rbm_loses_units_without_weights():
     assert small.max_hidden == 5
     assert small.potential == vrbm.FixedSize()
     v = vrbm.exact.states(model.visible, 6)
-    assert np.ptp(small.free_energy(v) - model.free_energy(v)) < 1e-5
+    assert np.ptp(free_energy(small, v) - free_energy(model, v)) < 1e-5
     assert prune(model, tolerance=0.0).max_hidden == 6
     idle = vrbm.GrandCanonicalRBM(
         np.zeros((4, 2)), np.ones(4), np.zeros(2), potential=vrbm.FixedSize()
@@ -134,14 +142,14 @@ def test_a_trained_model(dtype):
     """Ising data: F(v) of the data is kept to 1e-5, in float32 up to the rounding of F itself."""
     rows = np.concatenate([ising.exact_draws(4, T, 500, seed=1) for T in (1.0, 2.0, 3.0, 4.0)])
     model = vrbm.GrandCanonicalRBM.initialize(
-        jax.random.key(0), 16, 400, data=rows, weight_scale=1e-3, dtype=dtype
+        jax.random.key(0), 16, 300, data=rows, weight_scale=1e-3, dtype=dtype
     )
-    config = Config(epochs=10, optimizer=Optimizer(learning_rate=0.1))
+    config = Config(epochs=10, window=False, optimizer=Optimizer(learning_rate=0.1))
     *_, record = train(model, rows, config, jax.random.key(1))
     model = record.state.model
     for small in (prune(model), prune(model, rows)):
         assert small.max_hidden < 100
-        change = np.asarray(small.free_energy(rows) - model.free_energy(rows), np.float64)
+        change = np.asarray(free_energy(small, rows) - free_energy(model, rows), np.float64)
         assert np.ptp(change) <= (1e-5 if dtype == jnp.float64 else 2e-5)
 
 
@@ -154,7 +162,7 @@ def test_to_fixed(name):
     for z in (1, 4, 9):
         fixed = to_fixed(model, z)
         assert fixed.max_hidden == z
-        assert np.ptp(fixed.free_energy(v) - by_size[:, z - 1]) < 1e-12
+        assert np.ptp(free_energy(fixed, v) - by_size[:, z - 1]) < 1e-12
     for wrong in (0, 10):
         with pytest.raises(ValueError, match="z is"):
             to_fixed(model, wrong)
