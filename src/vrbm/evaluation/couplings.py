@@ -7,6 +7,7 @@ Walsh–Hadamard transform of −F over the states of these units.
 
 from dataclasses import dataclass
 from itertools import combinations
+from math import comb
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -93,7 +94,7 @@ class EffectiveCouplings:
         m = len(self.sites)
         if not 0 <= k <= m:
             raise ValueError(f"k is {k}: pass a number of units from 0 to {m}.")
-        subsets = np.array(list(combinations(range(m), k)), int).reshape(-1, k)
+        subsets = np.array(list(combinations(range(m), k)), int).reshape(comb(m, k), k)
         return subsets, self.values[(1 << (m - 1 - subsets)).sum(axis=1)]
 
     def strengths(self) -> Numbers:

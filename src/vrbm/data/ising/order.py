@@ -41,7 +41,7 @@ def _exact(L: int, K: float) -> tuple[Numbers, Numbers]:
     powers = _powers(rows, K)
     up = (rows == 1).sum(axis=1)
     characteristic = np.empty(N + 1, complex)
-    for k in range(N // 2 + 1):
+    for k in range((N + 1) // 2 + 1):
         matrix = np.exp(2j * np.pi * k / (N + 1) * up)[:, None] * powers[0]
         half = np.linalg.matrix_power(matrix, L // 2)
         rest = half @ matrix if L % 2 else half
