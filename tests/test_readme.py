@@ -1,7 +1,8 @@
 import re
 from pathlib import Path
 
-README = (Path(__file__).parents[1] / "README.md").read_text()
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
 
 
 def test_the_example_runs_as_printed():
@@ -14,6 +15,13 @@ def test_the_example_runs_as_printed():
 
 
 def test_the_files_that_it_names_exist():
-    root = Path(__file__).parents[1]
     for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", README):
-        assert (root / target).exists(), target
+        assert (ROOT / target).exists(), target
+
+
+def test_the_example_of_the_training_page_runs_as_printed(capsys):
+    code, *_ = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "training.md").read_text(), re.S)
+    names: dict = {}
+    exec(code.replace("epochs=20", "epochs=2"), names)
+    assert names["trained"].W.shape == (200, 64)
+    assert len(capsys.readouterr().out.splitlines()) == 2

@@ -82,23 +82,39 @@ def test_a_window_that_is_too_narrow_is_found_and_widened(rows):
     assert_allclose(narrow[-1].state.model.W, full[-1].state.model.W, atol=1e-9)
 
 
-def test_the_bound_of_the_steps_holds_for_every_v():
-    for hidden in (vrbm.Spin(), vrbm.Binary()):
-        for visible in (vrbm.Spin(), vrbm.Binary()):
-            model = vrbm.GrandCanonicalRBM.initialize(
-                jax.random.key(0), 6, 9, weight_scale=0.5, visible=visible, hidden=hidden
-            )
-            v = vrbm.exact.states(visible, 6)
-            log_weights = np.c_[
-                np.zeros(64), -model.free_energy_by_size(v) - (v @ model.c)[:, None]
-            ]
-            steps = np.diff(log_weights, axis=1)
-            assert (steps <= window.idle_steps(model) + 1e-12).all()
+UNIT_PAIRS = [(v, h) for v in (vrbm.Spin(), vrbm.Binary()) for h in (vrbm.Spin(), vrbm.Binary())]
+
+
+@pytest.mark.parametrize(("visible", "hidden"), UNIT_PAIRS)
+def test_the_bounds_hold_for_every_v(visible, hidden):
+    model = vrbm.GrandCanonicalRBM.initialize(
+        jax.random.key(0), 6, 9, weight_scale=0.5, visible=visible, hidden=hidden
+    )
+    v = vrbm.exact.states(visible, 6)
+    log_weights = np.c_[np.zeros(64), -model.free_energy_by_size(v) - (v @ model.c)[:, None]]
+    assert (np.diff(log_weights, axis=1) <= window.largest_steps(model) + 1e-12).all()
+    beyond = np.asarray(model.size_survival(v))[:, 1:]  # P(z > A), A = 1..K − 1
+    for A, log_tail in enumerate(window.log_tails(model)[:-1], start=1):
+        cut = window.narrow(model, model.prices(), A)
+        edge = np.asarray(cut.size_survival(v))[:, -1]
+        assert (beyond[:, A - 1] <= edge * np.exp(log_tail) * (1 + 1e-9)).all()
+
+
+def test_tails_are_the_sums_that_they_should_be():
+    model = vrbm.GrandCanonicalRBM.initialize(jax.random.key(0), 3, 6, weight_scale=0.3)
+    steps = window.largest_steps(model)
+    for A in range(1, 6):
+        expected = sum(np.exp(steps[A:z].sum()) for z in range(A + 1, 7))
+        assert_allclose(np.exp(window.log_tails(model)[A - 1]), expected, rtol=1e-12)
+    assert window.log_tails(model)[-1] == -np.inf
 
 
 def test_an_ordinary_rbm_has_no_window():
     model = vrbm.GrandCanonicalRBM.initialize(jax.random.key(0), 4, 40, potential=vrbm.FixedSize())
-    assert window.least_width(window.idle_steps(model)) == 40
+    tails = window.log_tails(model)
+    assert window.needed(np.zeros(40), tails, np.dtype(float)) == 40
+    assert not window.is_exact(0.1, float(tails[38]), np.dtype(float))
+    assert window.is_exact(1.0, float(tails[39]), np.dtype(float))
 
 
 @pytest.mark.parametrize("size", [1, 5, 16, 17, 100, 2000])

@@ -120,7 +120,7 @@ def start(model: GrandCanonicalRBM, data: Any, config: Config, key: RandomKey) -
     width = model.max_hidden
     if config.window:
         survival = np.asarray(model.size_survival(rows[:100]).max(axis=0))
-        width = _next_width(model, survival)
+        width = _next_width(model, survival, window.log_tails(model))
     return TrainState(carry, key, epoch=0, width=width)
 
 
@@ -252,19 +252,21 @@ def _epoch(
     blocks: list[_Steps] = []
     for number, (rows, order) in enumerate(source.blocks(state.epoch, data_key)):
         key = jax.random.fold_in(step_key, number)
+        before = window.log_tails(carry.model)
         while True:
             new, steps = run(carry, rows, order, key, width)
             _stop_if_diverged(carry, steps, state.epoch, len(blocks) * len(order))
-            last = window.idle_steps(new.model)
-            if window.is_exact(float(steps.edge), last, width, dtype):
+            # The tails before and after the block: prices and idle weights move slowly between.
+            tails = np.maximum(before, window.log_tails(new.model))
+            if window.is_exact(float(steps.edge), float(tails[width - 1]), dtype):
                 break
-            width = window.fitting(carry.model.max_hidden, max(width + 1, window.least_width(last)))
+            width = window.fitting(carry.model.max_hidden, width + 1)
             repeats += 1
         carry = new
         blocks.append(steps)
         used = width
         if config.window:
-            width = _next_width(carry.model, np.asarray(steps.survival), last, width)
+            width = _next_width(carry.model, np.asarray(steps.survival), tails, width)
     carry = Carry(**{**vars(carry), "negative": config.negative.rest(carry.negative)})
     norms = np.concatenate([np.asarray(block.norms) for block in blocks]).mean(axis=0)
     summary = {
@@ -278,15 +280,10 @@ def _epoch(
 
 
 def _next_width(
-    model: GrandCanonicalRBM,
-    survival: np.ndarray,
-    idle: np.ndarray | None = None,
-    width: int | None = None,
+    model: GrandCanonicalRBM, survival: np.ndarray, tails: np.ndarray, width: int | None = None
 ) -> int:
     """A width with some room: grows at once, shrinks only when much narrower would do."""
-    idle = window.idle_steps(model) if idle is None else idle
-    small = window.tolerance(np.dtype(model.W.dtype)) * 1e-3
-    needed = max(int((survival > small).sum()) + 2, window.least_width(idle))
+    needed = window.needed(survival, tails, np.dtype(model.W.dtype))
     fit = window.fitting(model.max_hidden, needed + max(4, needed // 8))
     return fit if width is None or fit > width or needed * 1.5 < width else width
 

@@ -1,14 +1,14 @@
 r"""The active window: a step computes the first A units only, and is exact to float precision.
 
 The paper skips units whose size is improbable. Here that is made exact. A layer cut at A loses the
-probability of all larger sizes. For a unit beyond A the step is at most
+probability of all larger sizes. The step of a unit beyond A is, for every v, at most
 
     s̄_a = max Γ(b_a ± Σ_i |w_ai| max|v|) − μ_a,
 
-since Γ is convex. If s̄_a ≤ s̄ < 0 for all of them, P(z > A|v) ≤ P(z = A|v) e^s̄ / (1 − e^s̄) for
-every v. So it is enough to see that P(z = A|v) stays below a tolerance for all v that a step meets;
-an epoch in which it does not is done again with a wider window. Idle units keep their own update,
-−∂μ Δz.
+since Γ is convex, so that P(z > A|v) ≤ P(z = A|v) T_A with T_A = Σ_{z>A} e^{s̄_{A+1} + … + s̄_z}. It
+is enough to see that P(z = A|v) T_A stays below a tolerance for all v that a step meets, where P is
+that of the cut layer; an epoch in which it does not is done again with a wider window. Idle units
+keep their own update, −∂μ Δz.
 """
 
 import equinox as eqx
@@ -19,8 +19,6 @@ from vrbm.model import GrandCanonicalRBM
 from vrbm.model.potential import Priced
 from vrbm.typing import HiddenBias
 
-#: A unit counts as idle only if its step is below this for every v.
-IDLE_STEP = -0.05
 NARROWEST = 16
 
 
@@ -53,28 +51,39 @@ def tolerance(dtype: np.dtype) -> float:
     return float(np.finfo(dtype).eps) / 8
 
 
-def idle_steps(model: GrandCanonicalRBM) -> np.ndarray:
+def largest_steps(model: GrandCanonicalRBM) -> np.ndarray:
     """s̄_a, the largest step that unit a can make for any v, (K,)."""
-    if not model.potential.units_are_optional:
-        return np.full(model.max_hidden, np.inf)
     reach = max(abs(state) for state in model.visible.states) * jnp.abs(model.W).sum(axis=1)
     largest = jnp.maximum(
         model.hidden.cumulant(model.b + reach), model.hidden.cumulant(model.b - reach)
     )
-    return np.asarray(largest - model.prices())
+    return np.asarray(largest - model.prices(), np.float64)
 
 
-def least_width(steps: np.ndarray) -> int:
-    """The smallest A such that all units beyond are idle, given s̄."""
-    busy = np.flatnonzero(~(steps < IDLE_STEP))
-    return int(busy[-1]) + 1 if busy.size else 1
+def log_tails(model: GrandCanonicalRBM) -> np.ndarray:
+    """log T_A for A = 1..K; −∞ for A = K, and +∞ below it where all units are always in use."""
+    tails = np.full(model.max_hidden, -np.inf)
+    if not model.potential.units_are_optional:
+        tails[:-1] = np.inf
+        return tails
+    sums = np.cumsum(largest_steps(model))
+    tails[:-1] = np.logaddexp.accumulate(sums[:0:-1])[::-1] - sums[:-1]
+    return tails
 
 
-def is_exact(edge: float, steps: np.ndarray, width: int, dtype: np.dtype) -> bool:
+def is_exact(edge: float, log_tail: float, dtype: np.dtype) -> bool:
     """Whether a window met no v for which larger sizes matter: `edge` is the largest P(z = A|v)."""
-    if width == len(steps):
+    if edge == 0 or log_tail == -np.inf:
         return True
-    if least_width(steps) > width:
-        return False
-    rest = float(np.exp(steps[width:].max()))
-    return edge * rest / (1 - rest) <= tolerance(dtype)
+    return bool(np.log(edge) + log_tail <= np.log(tolerance(dtype)))
+
+
+def needed(survival: np.ndarray, log_tails: np.ndarray, dtype: np.dtype) -> int:
+    """The smallest A that would have been exact, with a margin of 1000; K if none of them is.
+
+    `survival` is the largest P(z ≥ a|v) met, for the units that were computed.
+    """
+    largest = np.maximum(np.asarray(survival, np.float64), 1e-300)
+    mass = np.log(largest) + log_tails[: len(largest)]
+    enough = np.flatnonzero(mass <= np.log(1e-3 * tolerance(dtype)))
+    return int(enough[0]) + 1 if enough.size else len(log_tails)
