@@ -71,7 +71,10 @@ def test_annealed_likelihood_is_stated_with_its_error(tmp_path, capsys):
     data.save(tmp_path / "own.npz")
     run = tmp_path / "run"
     arguments = ["--data", str(tmp_path / "own.npz"), "--out", str(run), "--max-hidden", "25"]
-    assert main(["train", *arguments, "--potential", "fixed", "--epochs", "1", "--monitor-rows", "50"]) == 0
+    assert (
+        main(["train", *arguments, "--potential", "fixed", "--epochs", "1", "--monitor-rows", "50"])
+        == 0
+    )
     capsys.readouterr()
     settings = ["--chains", "100", "--temperatures", "50"]
     assert main(["evaluate", str(run), *settings]) == 0

@@ -96,7 +96,8 @@ def test_units_that_are_not_optional_are_kept():
     fixed = vrbm.GrandCanonicalRBM(model.W, model.b, model.c, potential=vrbm.FixedSize())
     growing = vrbm.GrandCanonicalRBM(model.W, model.b, model.c, potential=vrbm.Constant(-0.1))
     assert needed_width(fixed) == needed_width(growing) == 40
-    assert needed_width(model) == 38  # Σ e^{−n} beyond 37 idle units is below 2^−54
+    # Σ_{n≥A} e^{−n} = 2^−55 at A = 38.6
+    assert needed_width(model) == 39
 
 
 def test_equal_lengths():
