@@ -92,9 +92,9 @@ def path(model: GrandCanonicalRBM, base: Values | None = None) -> Path:
 def needed_width(model: GrandCanonicalRBM) -> int:
     r"""The smallest A such that layers cut at A have the same F_β(v) for all v and β, or K.
 
-    Γ is convex, so that on the whole path the step of unit a is at most s̄_a, the larger of Γ(0) − μ_a
-    and of the bound in `vrbm.training.window`. With C_z = Σ_{a≤z} s̄_a, P(z > A|v) is at most
-    Σ_{z>A} e^{C_z − C_B} for each B ≤ A; A is where that falls below the window's tolerance.
+    Γ is convex, so that on the whole path the step of unit a is at most s̄_a, the larger of
+    Γ(0) − μ_a and of the bound in `vrbm.training.window`. With C_z = Σ_{a≤z} s̄_a, P(z > A|v) is at
+    most Σ_{z>A} e^{C_z − C_B} for each B ≤ A; A is where that falls below the window's tolerance.
     """
     if not model.potential.units_are_optional:
         return model.max_hidden

@@ -45,9 +45,10 @@ def sample(
     method
         "gibbs": `steps` Gibbs steps at β = 1, from `starts` or from the base rates. "annealed": a
         run from the base rates at β = 0 to the model along a ladder of `steps` temperatures; what
-        gets from mode to mode does so while β is small. "tempered": `steps` rounds of a Gibbs step
-        and of swaps in `replicas` replicas between β = 0 and 1: the choice for models in which
-        chains get stuck, and the most expensive one. All are exact for long chains only.
+        gets from mode to mode does so while β is small, and the share of each mode is fixed where
+        chains freeze: it is approximate and depends on `base`. "tempered": `steps` rounds of a
+        Gibbs step and of swaps in `replicas` replicas between β = 0 and 1; the choice where chains
+        get stuck and shares matter, and the most expensive one. All are exact for long chains only.
     steps
         As above: the burn-in, since only the end of a chain is returned.
     starts
