@@ -1,4 +1,4 @@
-"""docs/theory.md lists every equation of section 2 with its function and its test."""
+"""docs/theory.md lists the equations of the paper with their functions and their tests."""
 
 import importlib
 import inspect
@@ -13,7 +13,7 @@ ROWS = re.findall(
     r"^\| ([\w:, ]+) \| `(vrbm[\w.]+)` \| `(tests/[\w/]+\.py)::(\w+)` \|$", TEXT, re.M
 )
 
-# The labels of section 2 of the paper, and the one of section 3 whose home is the model.
+# The labels of section 2 of the paper, and those of section 3 that define a measure.
 LABELS = [
     "GrandCanonical_BoltzmannDistribution",
     "GrandCanonical:FreeEnergy1a",
@@ -42,6 +42,13 @@ LABELS = [
     "FundamentalEnergyQuantum",
     "ChemicalPotential:ConcreteAnsatz",
     "AverageFreeEnergy",
+    "TrainErrorDEF",
+    "TestErrorDEF",
+    "zAverage",
+    "average_z_ConditionalProbability",
+    "AbsoluteWeightAverage",
+    "FreeEnergy:Resum",
+    "Ising:interactionMatrix",
 ]
 
 

@@ -46,7 +46,7 @@ else:
 
         if name in __all__:
             return getattr(import_module("vrbm.model"), name)
-        if name in ("data", "model", "training"):
+        if name in ("data", "evaluation", "model", "training"):
             return import_module(f"vrbm.{name}")
         raise AttributeError(f"module 'vrbm' has no attribute {name!r}")
 

@@ -16,6 +16,8 @@ COMMANDS = {
     "data": ("vrbm.cli.data:Data", "Make or describe a data set."),
     "train": ("vrbm.cli.train:Train", "Train a model, in a run folder."),
     "resume": ("vrbm.cli.train:Resume", "Go on with a run that was stopped."),
+    "evaluate": ("vrbm.cli.evaluate:Evaluate", "Reconstruction and likelihood of a run."),
+    "sample": ("vrbm.cli.sample:Sample", "Draw samples of a run's model, free or clamped."),
     "info": ("vrbm.cli.info:Info", "Print versions and devices."),
 }
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vrbm.model import storage
+from vrbm.model import GrandCanonicalRBM, storage
 from vrbm.training import negative, tempered
 from vrbm.training.config import Config
 from vrbm.training.loop import TrainState, start
@@ -57,6 +57,14 @@ def load(path: Path | str, data: Any, data_hash: str) -> tuple[TrainState, Confi
     return TrainState(carry, key, header["epoch"], header["width"]), config
 
 
+def load_model(path: Path | str) -> GrandCanonicalRBM:
+    """The model of a checkpoint, without what is needed to go on."""
+    arrays, header = storage.read(path, KIND)
+    return storage.restore(
+        header["model"], {name: arrays[f".carry.model.{name}"] for name in "Wbc"}
+    )
+
+
 def _named(state: TrainState) -> dict[str, Any]:
     """The arrays of the carry by their place in it."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(state.carry)
@@ -66,11 +74,15 @@ def _named(state: TrainState) -> dict[str, Any]:
 def describe(config: Config) -> dict[str, Any]:
     """Settings as plain facts."""
     facts = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
-    kernel = config.negative
-    settings = {field.name: getattr(kernel, field.name) for field in dataclasses.fields(kernel)}
-    facts["negative"] = {"name": type(kernel).__name__, **settings}
+    facts["negative"] = describe_kernel(config.negative)
     facts["optimizer"] = dataclasses.asdict(config.optimizer)
     return facts
+
+
+def describe_kernel(kernel: negative.NegativePhase) -> dict[str, Any]:
+    """The name and the settings of a negative phase."""
+    settings = {field.name: getattr(kernel, field.name) for field in dataclasses.fields(kernel)}
+    return {"name": type(kernel).__name__, **settings}
 
 
 def restore(facts: dict[str, Any]) -> Config:

@@ -15,7 +15,7 @@ import optax
 from vrbm.data.dataset import Dataset, Domain
 from vrbm.model import GrandCanonicalRBM, checks
 from vrbm.model.potential import active_units, energy_quanta
-from vrbm.training import window
+from vrbm.training import error, window
 from vrbm.training.config import Config
 from vrbm.training.gradient import (
     Parameters,
@@ -378,9 +378,8 @@ def _measure(
 ) -> dict[str, Scalar]:
     v = jnp.asarray(rows, model.W.dtype)
     y, _ = kernel.fields(model, v, key)
-    residual = model.visible.residual(v, y) if are_states else v - model.visible.mean(y)
     return {
-        "error": (residual**2).sum(axis=-1).mean(),
+        "error": error.quadratic(error.residuals(model, v, y, are_states)).mean(),
         "size": model.mean_size(v).mean(),
         "full": model.size_survival(v)[:, -1].mean(),
         "free_energy": model.free_energy(v).mean(),

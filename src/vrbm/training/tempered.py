@@ -11,10 +11,12 @@ which leaves the product of the marginals invariant.
 """
 
 import functools
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from vrbm.model import GrandCanonicalRBM, checks
 from vrbm.training.negative import Info, Met, NegativePhase, gibbs_chain, met, most
@@ -86,26 +88,21 @@ class Tempered(NegativePhase):
         keys = jax.random.split(gibbs_key, self.betas)
         moved, on_the_way = jax.vmap(chain)(state.betas, state.v, keys)
 
-        def free_energy(beta: Field, v: Visible) -> tuple[Field, Met]:
-            replica = tempered(model, beta, state.base)
-            return replica.free_energy(v), met(replica, v)
+        def free_energy(beta: Field, v: Visible) -> Field:
+            return tempered(model, beta, state.base).free_energy(v)
 
-        here, met_here = jax.vmap(free_energy)(state.betas, moved)
-        up, met_up = jax.vmap(free_energy)(state.betas[:-1], moved[1:])
-        down, met_down = jax.vmap(free_energy)(state.betas[1:], moved[:-1])
-        sizes = functools.reduce(
-            most,
-            (Met(*(x.max(axis=0) for x in m)) for m in (on_the_way, met_here, met_up, met_down)),
+        swapped, rejection = exchange(free_energy, state.betas, moved, state.parity, swap_key)
+
+        def sizes_of(beta: Field, v: Visible) -> Met:
+            return met(tempered(model, beta, state.base), v)
+
+        asked = (
+            on_the_way,
+            jax.vmap(sizes_of)(state.betas, moved),
+            jax.vmap(sizes_of)(state.betas[:-1], moved[1:]),
+            jax.vmap(sizes_of)(state.betas[1:], moved[:-1]),
         )
-        log_ratio = here[:-1] + here[1:] - up - down  # (replicas − 1, chains)
-        wanted = jnp.log(jax.random.uniform(swap_key, log_ratio.shape, log_ratio.dtype)) < log_ratio
-        turn = jnp.arange(self.betas - 1) % 2 == state.parity
-        swap = wanted & turn[:, None]
-        none = jnp.zeros((1, swap.shape[1]), bool)
-        from_above, from_below = jnp.concatenate([swap, none]), jnp.concatenate([none, swap])
-        swapped = jnp.where(from_above[..., None], jnp.roll(moved, -1, axis=0), moved)
-        swapped = jnp.where(from_below[..., None], jnp.roll(moved, 1, axis=0), swapped)
-        rejection = 1 - jnp.minimum(1, jnp.exp(jnp.minimum(log_ratio, 0))).mean(axis=1)
+        sizes = functools.reduce(most, (Met(*(x.max(axis=0) for x in m)) for m in asked))
         new = Replicas(
             v=swapped,
             betas=state.betas,
@@ -114,6 +111,33 @@ class Tempered(NegativePhase):
             parity=1 - state.parity,
         )
         return new, Info(swapped[-1], sizes, 1 - rejection)
+
+
+def exchange(
+    free_energy: Callable[[Field, Field], Field],
+    betas: Field,
+    v: Field,
+    parity: Array,
+    key: RandomKey,
+) -> tuple[Field, Field]:
+    """Swap the values of even (parity 0) or odd neighbours, with the probability given above.
+
+    `free_energy(beta, v)` is F_β(v), (chains,), of values (chains, N); `v` has shape (replicas,
+    chains, N). Returns the new values and, for all neighbours, the mean probability of rejection,
+    (replicas − 1,).
+    """
+    here = jax.vmap(free_energy)(betas, v)
+    up = jax.vmap(free_energy)(betas[:-1], v[1:])
+    down = jax.vmap(free_energy)(betas[1:], v[:-1])
+    log_ratio = here[:-1] + here[1:] - up - down  # (replicas − 1, chains)
+    wanted = jnp.log(jax.random.uniform(key, log_ratio.shape, log_ratio.dtype)) < log_ratio
+    turn = jnp.arange(len(betas) - 1) % 2 == parity
+    swap = wanted & turn[:, None]
+    none = jnp.zeros((1, swap.shape[1]), bool)
+    from_above, from_below = jnp.concatenate([swap, none]), jnp.concatenate([none, swap])
+    swapped = jnp.where(from_above[..., None], jnp.roll(v, -1, axis=0), v)
+    swapped = jnp.where(from_below[..., None], jnp.roll(v, 1, axis=0), swapped)
+    return swapped, 1 - jnp.minimum(1, jnp.exp(jnp.minimum(log_ratio, 0))).mean(axis=1)
 
 
 def tempered(model: GrandCanonicalRBM, beta: Field, base: VisibleBias) -> GrandCanonicalRBM:

@@ -7,6 +7,7 @@ and to its lower neighbour: 2N bonds, each counted once. For L = 2 two spins thu
 from math import isqrt
 
 import numpy as np
+from jaxtyping import Int64
 
 from vrbm.data.ising import checks
 from vrbm.typing import Numbers, Spins, Values
@@ -31,6 +32,14 @@ def row_correlation(configurations: Values) -> Numbers:
     shifts = range(s.shape[-1] // 2 + 1)
     products = [(s * np.roll(s, -r, axis=-1)).mean(axis=(-2, -1)) for r in shifts]
     return np.stack(products, axis=-1)
+
+
+def bonds(L: int) -> Int64[np.ndarray, "bonds 2"]:
+    """The two sites of each bond, (2N, 2): all to the right, then all to below."""
+    site = np.arange(checks.side(L) ** 2).reshape(L, L)
+    return np.concatenate(
+        [np.stack([site, np.roll(site, -1, axis)], axis=-1).reshape(-1, 2) for axis in (1, 0)]
+    )
 
 
 def checkerboard(L: int) -> Spins:

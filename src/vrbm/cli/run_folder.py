@@ -1,0 +1,40 @@
+"""What commands read from a run folder."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from vrbm.data.catalogue import find
+from vrbm.data.dataset import Dataset
+from vrbm.model import GrandCanonicalRBM, storage
+from vrbm.training import checkpoint
+from vrbm.training.run import Run
+
+
+def facts_of(folder: Path) -> dict[str, Any]:
+    """The facts that the run began with."""
+    run = Run(folder)
+    if not run.facts.exists():
+        raise FileNotFoundError(f"{folder} is no run folder: it has no run.json.")
+    facts: dict[str, Any] = json.loads(run.facts.read_text())
+    return facts
+
+
+def model_of(folder: Path) -> tuple[GrandCanonicalRBM, Path]:
+    """The trained model, or that of the newest checkpoint, and the file that it came from."""
+    run = Run(folder)
+    if run.model.exists():
+        return storage.load(run.model), run.model
+    if run.checkpoint.exists():
+        return checkpoint.load_model(run.checkpoint), run.checkpoint
+    raise FileNotFoundError(
+        f"{folder} has neither model.safetensors nor a checkpoint: pass the folder of a run of "
+        "vrbm train."
+    )
+
+
+def data_of(facts: dict[str, Any], source: str | None) -> Dataset:
+    """The data named by the user, or else those that the run began with."""
+    if source is None and "source" not in facts:
+        raise ValueError("the run does not say where its data are: pass them by --data.")
+    return find(source or facts["source"])

@@ -1,0 +1,67 @@
+"""`vrbm sample`: draw from the model of a run."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from rich.console import Console
+from tyro.conf import Positional, arg
+
+from vrbm.cli.run_folder import model_of
+from vrbm.evaluation.sampling import sample
+from vrbm.files import atomic
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Draw samples from the model of a run, and write them to an npy file."""
+
+    folder: Positional[Path]
+    """The run folder."""
+    out: Path
+    """npy file for the samples: an array (n, N) of the values of the visible units, as int8."""
+    n: Annotated[int, arg(aliases=["-n"])] = 100
+    """How many samples, each from a chain of its own."""
+    clamp: Path | None = None
+    """npy or csv file with the values of visible units that are fixed, and nan for the free ones:
+    N of them, or a row for each sample."""
+    method: Literal["gibbs", "tempered", "annealed"] = "annealed"
+    """Gibbs chains, annealed runs from the base rates, or replica exchange."""
+    steps: int = 1000
+    """Steps of each chain: the last one is the sample."""
+    replicas: int = 20
+    """Temperatures of replica exchange."""
+    seed: int = 0
+    """Seed of the draws."""
+
+    def run(self) -> None:
+        """Draw and write."""
+        import jax
+
+        if self.out.suffix != ".npy":
+            raise ValueError(f"--out is {self.out}: the file must end in .npy.")
+        model, _ = model_of(self.folder)
+        drawn = sample(
+            model,
+            self.n,
+            jax.random.key(self.seed),
+            self.method,
+            steps=self.steps,
+            replicas=self.replicas,
+            clamp=None if self.clamp is None else _read(self.clamp),
+        )
+        with atomic(self.out) as temporary, temporary.open("wb") as file:
+            np.save(file, drawn.astype(np.int8))
+        Console().print(f"wrote {self.n} samples to {self.out}", soft_wrap=True, highlight=False)
+
+
+def _read(path: Path) -> np.ndarray:
+    """The numbers of an npy or csv file."""
+    if not path.is_file():
+        raise FileNotFoundError(f"--clamp is {path}, which is no file.")
+    if path.suffix == ".npy":
+        return np.asarray(np.load(path, allow_pickle=False))
+    if path.suffix == ".csv":
+        return np.genfromtxt(path, delimiter=",")
+    raise ValueError(f"--clamp is {path}: pass a file that ends in .npy or .csv.")

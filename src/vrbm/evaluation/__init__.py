@@ -1,0 +1,1 @@
+"""What a model has learned: errors, sizes, couplings, observables, mixing."""

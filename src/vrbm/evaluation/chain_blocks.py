@@ -1,0 +1,151 @@
+"""Blocks of annealed chains, each with its own key, and the file that keeps those done."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path as FilePath
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from vrbm.evaluation.annealing import PILOT, adapt, run, settle
+from vrbm.evaluation.path import Path
+from vrbm.model import storage
+from vrbm.typing import RandomKey
+
+KIND = "vrbm log-weights 1"
+
+#: Called with the steps done and their total.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the log-weights of a block depend on, beside the model and the key."""
+
+    chains: int
+    temperatures: int
+    block: int
+    backward: bool
+    burn_in: int
+    adapt_base: bool
+
+
+@dataclass(frozen=True)
+class LogWeights:
+    """What all blocks gave."""
+
+    log_partition_at_0: float
+    forward: np.ndarray
+    """(chains,)"""
+    backward: np.ndarray
+    """(chains,), or (0,) without backward runs"""
+    origins: np.ndarray
+    """which start each backward run had, (chains,): runs of one origin are not independent"""
+
+
+def chain_weights(
+    path: Path,
+    key: RandomKey,
+    settings: Settings,
+    starts: np.ndarray | None = None,
+    file: FilePath | str | None = None,
+    progress: Progress | None = None,
+) -> LogWeights:
+    """Log-weights of all blocks; those in the file are read, those that are new are added to it."""
+    identity = _identity(path, key, settings, starts)
+    number = -(-settings.chains // settings.block)
+    done = _read(file, identity) if file is not None else None
+    if done is None:
+        pilot_key = jax.random.fold_in(key, PILOT)
+        path, betas = adapt(path, pilot_key, settings.temperatures, settings.adapt_base)
+        base = np.asarray(path.base)
+        empty = np.zeros((0, settings.block), base.dtype)
+        done = {"betas": betas, "base": base, "forward": empty, "backward": empty}
+        done["origins"] = np.zeros((0, settings.block), np.int64)
+    path = Path(path.model, jnp.asarray(done["base"]))
+    steps = (settings.temperatures - 1) * (2 if settings.backward else 1)
+    count = len(done["forward"])
+    taken = count * steps
+
+    def tell(more: int) -> None:
+        nonlocal taken
+        taken += more
+        if progress is not None:
+            progress(taken, number * steps)
+
+    tell(0)
+    for index in range(count, number):
+        block_key = jax.random.fold_in(key, index)
+        for name, row in _block(path, done["betas"], block_key, settings, starts, tell).items():
+            row = row + index * settings.block if name == "origins" and starts is None else row
+            done[name] = np.concatenate([done[name], row[None]])
+        if file is not None:
+            storage.write(file, done, {"kind": KIND, "identity": identity})
+    rows = {name: done[name][:number].ravel() for name in ("forward", "backward", "origins")}
+    return LogWeights(float(path.log_partition_at_0()), **rows)
+
+
+def _block(
+    path: Path,
+    betas: np.ndarray,
+    key: RandomKey,
+    settings: Settings,
+    starts: np.ndarray | None,
+    tell: Callable[[int], None],
+) -> dict[str, np.ndarray]:
+    """Forward runs, and backward runs from the given starts or the ends of the forward ones."""
+    start_key, forward_key, choice_key, settle_key, backward_key = jax.random.split(key, 5)
+    v = path.start(start_key, settings.block)
+    ends = run(path, v, betas, forward_key, progress=tell)
+    if not settings.backward:
+        return {"forward": np.asarray(ends.log_weights)}
+    if starts is None:
+        chosen = jax.random.categorical(choice_key, ends.log_weights, shape=(settings.block,))
+        v = ends.v[chosen]
+    else:
+        few = len(starts) < settings.block
+        chosen = jax.random.choice(choice_key, len(starts), (settings.block,), replace=few)
+        v = jnp.asarray(starts[np.asarray(chosen)], v.dtype)
+    v = settle(path, v, settle_key, settings.burn_in)
+    back = run(path, v, betas, backward_key, backward=True, progress=tell)
+    return {
+        "forward": np.asarray(ends.log_weights),
+        "backward": np.asarray(back.log_weights),
+        "origins": np.asarray(chosen, np.int64),
+    }
+
+
+def _identity(
+    path: Path, key: RandomKey, settings: Settings, starts: np.ndarray | None
+) -> dict[str, str]:
+    """Hashes of all that the log-weights depend on; the number of chains may change."""
+    digest = hashlib.sha256()
+    model = path.model
+    for array in (model.W, model.b, model.c, model.prices(), path.base):
+        digest.update(f"{array.shape} {array.dtype}".encode() + np.asarray(array).tobytes())
+    units = (type(model.visible).__name__, type(model.hidden).__name__)
+    digest.update(f"{units} {model.potential.units_are_optional}".encode())
+    words = np.asarray(jax.random.key_data(key))
+    return {
+        "model": digest.hexdigest(),
+        "key": f"{words.tolist()} {jax.random.key_impl(key)}",
+        "settings": json.dumps(asdict(replace(settings, chains=0))),
+        "starts": "none" if starts is None else hashlib.sha256(starts.tobytes()).hexdigest(),
+    }
+
+
+def _read(file: FilePath | str, identity: dict[str, str]) -> dict[str, np.ndarray] | None:
+    """The arrays of a file that belongs to this run; None where there is no file yet."""
+    if not FilePath(file).exists():
+        return None
+    arrays, header = storage.read(file, KIND)
+    differ = [name for name, value in identity.items() if header["identity"].get(name) != value]
+    if differ:
+        raise ValueError(
+            f"file {file} belongs to a run that differs in {' and '.join(differ)}: pass another "
+            "file, or the arguments that it was begun with (chains may change)."
+        )
+    return arrays

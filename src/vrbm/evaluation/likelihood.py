@@ -1,0 +1,265 @@
+r"""The likelihood: log Z exact, or by annealed importance sampling from both sides.
+
+log p(v) = −F(v) − log Z, and F(v) is exact: all uncertainty is in log Z. See docs/evaluation.md for
+what the two sides bound, and what the upper one assumes.
+"""
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from vrbm.data.dataset import Domain
+from vrbm.evaluation.blocks import Blocks
+from vrbm.evaluation.chain_blocks import Progress, Settings, chain_weights
+from vrbm.evaluation.path import path
+from vrbm.evaluation.weights import log_mean_exp
+from vrbm.model import GrandCanonicalRBM, checks, exact
+from vrbm.typing import Batch, RandomKey, Values, Visible
+
+#: Models whose smaller layer has at most this many units are enumerated.
+ENUMERATED = 20
+#: A bracket wider than this, in nats, is a doubt; so are fewer effective chains than this.
+WIDE = 1.0
+FEW = 10.0
+
+
+@dataclass(frozen=True)
+class LogPartition:
+    """log Z with what is known of its error."""
+
+    log_partition: float
+    """log Z: exact, or the forward estimate, whose exponential has the mean Z."""
+    standard_error: float
+    """of the forward estimate, between chains; 0 where exact."""
+    lower: float
+    """forward estimate − 2 standard errors."""
+    upper: float
+    """backward estimate + 2 standard errors; infinite without a backward run."""
+    effective_sample_size: float
+    """of the forward weights; infinite where exact."""
+    method: str
+    chains: int
+    temperatures: int
+    backward: float | None = None
+    """log Z from backward runs, too high on average if they start from the model."""
+    backward_error: float | None = None
+    backward_effective_sample_size: float | None = None
+
+    def doubts(self) -> list[str]:
+        """What speaks against trusting the number, as sentences; empty when nothing does."""
+        found = []
+        if self.effective_sample_size < FEW:
+            found.append(
+                f"only {self.effective_sample_size:.1f} of {self.chains} chains count: the stated "
+                "error is too small, and log Z is likely too low. Take more temperatures."
+            )
+        if self.backward is None:
+            return found
+        assert self.backward_error is not None
+        errors = np.hypot(self.standard_error, self.backward_error)
+        if self.upper - self.lower > WIDE:
+            found.append(
+                f"the bracket of log Z is {self.upper - self.lower:.2f} nats wide: take more "
+                "temperatures, or more chains."
+            )
+        if self.backward < self.log_partition - 4 * errors:
+            found.append(
+                f"the backward estimate {self.backward:.2f} lies below the forward one "
+                f"{self.log_partition:.2f}: its starts are not from the model, so that there is no "
+                "bound from above. Take more temperatures, a longer burn_in, or better starts."
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class LogLikelihood:
+    """The mean of log p(v) over rows, in nats."""
+
+    mean: float
+    rows_error: float
+    """standard error from the sampling of the rows: infinite for one row."""
+    partition_error: float
+    """standard error from log Z, common to all rows."""
+    lower: float
+    """with the upper end of log Z"""
+    upper: float
+    """with the lower end of log Z"""
+    rows: int
+    partition: LogPartition
+
+
+def log_partition(
+    model: GrandCanonicalRBM,
+    key: RandomKey | None = None,
+    *,
+    chains: int = 500,
+    temperatures: int = 1000,
+    block: int = 100,
+    base: Values | None = None,
+    starts: Values | None = None,
+    backward: bool = True,
+    burn_in: int | None = None,
+    enumerate_small: bool = True,
+    file: FilePath | str | None = None,
+    progress: Progress | None = None,
+) -> LogPartition:
+    r"""log Z, by enumeration of small models, else by annealed importance sampling.
+
+    Parameters
+    ----------
+    model
+        Any potential and any unit types; h and z are summed out in every weight.
+    key
+        A random key; the same key gives the same result.
+    chains
+        Independent runs; rounded up to whole blocks.
+    temperatures
+        Points of the ladder from β = 0 to 1, placed by pilot runs.
+    block
+        Chains at a time: bounds the memory, and is what a file is resumed by.
+    base
+        Fields c₀ (N,) of the base rates, e.g. `fields_of_mean` of data; found by a pilot if None.
+    starts
+        Rows (n, N) where backward runs start, after `burn_in` steps at β = 1: draws from the model
+        by other means, or data. If None, the ends of forward runs, drawn by their weights.
+    backward
+        Whether to run backward too, for the bound from above.
+    burn_in
+        Gibbs steps at β = 1 before a backward run; a tenth of `temperatures` if None.
+    enumerate_small
+        Whether models whose smaller layer has at most 20 units are enumerated.
+    file
+        Log-weights are kept here, block by block: a run that was stopped goes on, and one with more
+        chains uses those that are done.
+    progress
+        Called with the steps done and their total.
+
+    Warns
+    -----
+    UserWarning
+        For each of the `doubts` of the result.
+    """
+    model_path = path(model, base)
+    small = model_path.model
+    if enumerate_small and min(small.n_visible, small.max_hidden) <= ENUMERATED:
+        value = float(exact.log_partition(small))
+        return LogPartition(value, 0.0, value, value, np.inf, "enumeration", 0, 0)
+    key = jax.random.key(0) if key is None else checks.random_key(key)
+    settings = Settings(
+        chains=checks.count("chains", chains),
+        temperatures=_at_least_2(temperatures),
+        block=min(checks.count("block", block), chains),
+        backward=backward,
+        burn_in=max(1, temperatures // 10) if burn_in is None else _whole("burn_in", burn_in),
+        adapt_base=base is None,
+    )
+    rows = None if starts is None else _states(model, starts, "starts")
+    found = chain_weights(model_path, key, settings, rows, file, progress)
+    forward = log_mean_exp(found.forward)
+    value = found.log_partition_at_0 + forward.value
+    backward_values: dict[str, Any] = {}
+    upper = np.inf
+    if backward:
+        inverse = log_mean_exp(-found.backward, found.origins)
+        backward_value = found.log_partition_at_0 - inverse.value
+        upper = backward_value + 2 * inverse.standard_error
+        backward_values = {
+            "backward": backward_value,
+            "backward_error": inverse.standard_error,
+            "backward_effective_sample_size": inverse.effective_sample_size,
+        }
+    result = LogPartition(
+        log_partition=value,
+        standard_error=forward.standard_error,
+        lower=value - 2 * forward.standard_error,
+        upper=upper,
+        effective_sample_size=forward.effective_sample_size,
+        method="annealed importance sampling",
+        chains=len(found.forward),
+        temperatures=temperatures,
+        **backward_values,
+    )
+    for doubt in result.doubts():
+        warnings.warn(doubt, stacklevel=2)
+    return result
+
+
+def log_likelihood(
+    model: GrandCanonicalRBM,
+    rows: Any,
+    partition: LogPartition | None = None,
+    key: RandomKey | None = None,
+    *,
+    domain: Domain | None = None,
+    **settings: Any,
+) -> LogLikelihood:
+    """Mean log p(v) = −F(v) − log Z of rows (n, N) of any source, ±1 or 0/1.
+
+    `partition` is what `log_partition` gave for this model; if None, it is called with the key and
+    the settings.
+    """
+    log_weights = -free_energies(model, rows, domain)
+    partition = log_partition(model, key, **settings) if partition is None else partition
+    mean = float(log_weights.mean())
+    return LogLikelihood(
+        mean=mean - partition.log_partition,
+        rows_error=error_of_mean(log_weights),
+        partition_error=partition.standard_error,
+        lower=mean - partition.upper,
+        upper=mean - partition.lower,
+        rows=len(log_weights),
+        partition=partition,
+    )
+
+
+def free_energies(model: GrandCanonicalRBM, rows: Any, domain: Domain | None = None) -> np.ndarray:
+    """F(v) of rows (n, N) of any source, ±1 or 0/1, (n,) in float64, read block by block."""
+    small = path(model).model
+    blocks = Blocks(small, rows, domain)
+    if not blocks.are_states:
+        raise ValueError(
+            "rows hold values between 0 and 1, which two-valued units have no probability for: "
+            "threshold or sample them first."
+        )
+    parts = [
+        np.asarray(_free(small, jnp.asarray(v, model.W.dtype)), np.float64)[:count]
+        for v, count in blocks
+    ]
+    return np.concatenate(parts)
+
+
+@jax.jit
+def _free(model: GrandCanonicalRBM, v: Visible) -> Batch:
+    return model.free_energy(v)
+
+
+def error_of_mean(values: np.ndarray) -> float:
+    """The standard error of the mean of independent values (n,); infinite for one."""
+    n = len(values)
+    return float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+
+
+def _states(model: GrandCanonicalRBM, rows: Values, name: str) -> np.ndarray:
+    """Rows as states of the visible units."""
+    states = model.visible.encode(rows, name)
+    if states.ndim != 2 or len(states) == 0 or states.shape[1] != model.n_visible:
+        raise ValueError(
+            f"{name} has shape {states.shape}: pass at least one row of {model.n_visible} values, "
+            "one for each visible unit."
+        )
+    return states
+
+
+def _at_least_2(temperatures: int) -> int:
+    if checks.count("temperatures", temperatures) < 2:
+        raise ValueError(f"temperatures is {temperatures}: a ladder from 0 to 1 has at least 2.")
+    return temperatures
+
+
+def _whole(name: str, value: Any) -> int:
+    return 0 if value == 0 else checks.count(name, value)

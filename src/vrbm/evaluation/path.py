@@ -1,0 +1,112 @@
+r"""The annealing path: from independent visible units at β = 0 to the model at β = 1.
+
+The model at β has weights βW, hidden biases βb, visible biases βc + (1 − β)c₀ and the prices of the
+full model. With the unscaled fields x = Wv + b, and h and z summed out,
+
+    −F_β(v) = [βc + (1 − β)c₀]·v + log Σ_z Π_{a≤z} e^{Γ(βx_a) − μ_a},
+
+so that one product Wv serves every β. At β = 0 the sum does not depend on v, and
+
+    log Z_0 = Σ_i Γ(c₀_i) + log Σ_z Π_{a≤z} e^{Γ(0) − μ_a}.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from vrbm.model import GrandCanonicalRBM, checks, layer_size
+from vrbm.model.layer_size import SizeScan
+from vrbm.model.linear import dot
+from vrbm.training import window
+from vrbm.typing import Batch, Field, Hidden, RandomKey, Scalar, Values, Visible, VisibleBias
+
+
+class Path(eqx.Module):
+    """A model, with its prices computed once, and the base rates c₀ where its path begins."""
+
+    model: GrandCanonicalRBM
+    base: VisibleBias
+    """c₀, (N,)"""
+
+    def fields(self, v: Visible) -> Hidden:
+        """x = Wv + b, (…, K), the fields at β = 1."""
+        return dot(v, self.model.W.T) + self.model.b
+
+    def log_weight(self, v: Visible, x: Hidden, beta: Field) -> Batch:
+        """−F_β(v), (…,), of values v with fields x."""
+        bias = beta * self.model.c + (1 - beta) * self.base
+        return dot(v, bias) + self._sizes(x, beta).log_norm
+
+    def gain(self, v: Visible, x: Hidden, before: Field, after: Field) -> Batch:
+        """F_before(v) − F_after(v): what a change of β adds to a log-weight."""
+        sizes = self._sizes(x, after).log_norm - self._sizes(x, before).log_norm
+        return (after - before) * dot(v, self.model.c - self.base) + sizes
+
+    def step(self, x: Hidden, beta: Field, key: RandomKey) -> Visible:
+        """Draw z, h and then v at β, given the fields of the v before: leaves p_β(v) invariant.
+
+        As a kernel on v it is reversible: p_β(v) T(v→v') = p_β(v') T(v'→v).
+        """
+        size_key, hidden_key, visible_key = jax.random.split(key, 3)
+        model = self.model
+        z = layer_size.sample(size_key, self._sizes(x, beta))
+        h = model.hidden.sample(hidden_key, beta * x)
+        h = jnp.where(jnp.arange(1, model.max_hidden + 1) <= z[..., None], h, 0)
+        y = beta * (dot(h, model.W) + model.c) + (1 - beta) * self.base
+        return model.visible.sample(visible_key, y)
+
+    def start(self, key: RandomKey, chains: int) -> Visible:
+        """Independent draws at β = 0, (chains, N)."""
+        y = jnp.broadcast_to(self.base, (chains, self.model.n_visible))
+        return self.model.visible.sample(key, y)
+
+    def log_partition_at_0(self) -> Scalar:
+        """log Z_0, exact."""
+        x = jnp.zeros_like(self.model.b)
+        sizes = self._sizes(x, jnp.zeros((), x.dtype))
+        return self.model.visible.cumulant(self.base).sum() + sizes.log_norm
+
+    def _sizes(self, x: Hidden, beta: Field) -> SizeScan:
+        steps = self.model.hidden.cumulant(beta * x) - self.model.prices()
+        return self.model.potential.sizes(steps)
+
+
+def path(model: GrandCanonicalRBM, base: Values | None = None) -> Path:
+    """The path of a model whose last units are cut off where they are nothing.
+
+    `base` are the fields c₀, (N,); zero by default.
+    """
+    cut = window.narrow(model, model.prices(), needed_width(model))
+    if base is None:
+        return Path(cut, jnp.zeros_like(model.c))
+    c0 = checks.numbers("base", base, model.W.dtype)
+    if c0.shape != model.c.shape:
+        raise ValueError(
+            f"base has shape {c0.shape}: pass one field for each of the {model.n_visible} visible "
+            "units."
+        )
+    return Path(cut, c0)
+
+
+def needed_width(model: GrandCanonicalRBM) -> int:
+    r"""The smallest A such that layers cut at A have the same F_β(v) for all v and β, or K.
+
+    Γ is convex, so that on the whole path the step of unit a is at most s̄_a, the larger of
+    Γ(0) − μ_a and of the bound in `vrbm.training.window`. With C_z = Σ_{a≤z} s̄_a, P(z > A|v) is at
+    most Σ_{z>A} e^{C_z − C_B} for each B ≤ A; A is where that falls below the window's tolerance.
+    """
+    if not model.potential.units_are_optional:
+        return model.max_hidden
+    at_0 = model.hidden.cumulant(jnp.zeros_like(model.b)) - model.prices()
+    sums = np.cumsum(np.maximum(window.largest_steps(model), np.asarray(at_0, np.float64)))
+    tails = np.logaddexp.accumulate(sums[::-1])[::-1][1:]  # log Σ_{z>A} e^{C_z}, A = 1..K−1
+    log_ratio = tails - np.maximum.accumulate(sums)[:-1]
+    small = log_ratio <= np.log(window.tolerance(np.dtype(model.W.dtype)))
+    return int(np.argmax(small)) + 1 if small.any() else model.max_hidden
+
+
+def fields_of_mean(model: GrandCanonicalRBM, rows: Values) -> VisibleBias:
+    """The fields c₀ that give free visible units the mean of rows (n, N), kept finite."""
+    mean = jnp.asarray(np.asarray(rows).mean(axis=0), model.W.dtype)
+    return model.visible.field_of_data(mean, len(rows))

@@ -1,0 +1,139 @@
+"""Reconstruction and likelihood of a model side by side, for each split of a data set."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from vrbm.data import ising
+from vrbm.data.dataset import Dataset, Domain
+from vrbm.evaluation.chain_blocks import Progress
+from vrbm.evaluation.likelihood import (
+    LogLikelihood,
+    LogPartition,
+    error_of_mean,
+    free_energies,
+    log_likelihood,
+    log_partition,
+)
+from vrbm.evaluation.path import fields_of_mean
+from vrbm.evaluation.reconstruction import ReconstructionErrors, reconstruction_errors
+from vrbm.model import GrandCanonicalRBM
+from vrbm.training.negative import MeanField
+from vrbm.training.source import encoded
+from vrbm.typing import Numbers, RandomKey
+
+#: Rows for base rates, and as starts of backward runs.
+SOME = 10_000
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far the model is from the distribution that the rows come from, on the same rows."""
+
+    optimum: float
+    """mean of log p_true(v)"""
+    mean: float
+    """mean of log p_true(v) − log p(v), an estimate of the Kullback-Leibler divergence"""
+    rows_error: float
+    """its standard error from the sampling of the rows; that from log Z comes on top"""
+
+
+@dataclass(frozen=True)
+class SplitScores:
+    """Scores of one split."""
+
+    split: str
+    reconstruction: ReconstructionErrors
+    likelihood: LogLikelihood | None
+    """None for values in [0, 1]"""
+    gap: Gap | None
+    """None where the true distribution is not known"""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of a model on a data set."""
+
+    splits: list[SplitScores]
+    partition: LogPartition | None
+    highest: float | None
+    """the mean log-likelihood of the true distribution, over all that it could give"""
+    remarks: list[str]
+
+
+def scores(
+    model: GrandCanonicalRBM,
+    data: Dataset,
+    key: RandomKey,
+    *,
+    kernel: MeanField = MeanField(),  # noqa: B008 (frozen)
+    chains: int = 500,
+    temperatures: int = 1000,
+    progress: Progress | None = None,
+) -> Scores:
+    """Errors by `kernel`, and the likelihood, with the exact optimum for sets of Ising mixtures.
+
+    Annealed chains begin at the base rates of the training rows, backward runs at training rows.
+    """
+    partition, remarks, temperatures_of_data = None, [], None
+    if data.domain is Domain.UNIT:
+        remarks.append("Values in [0, 1] have no likelihood under two-valued units.")
+    else:
+        chosen = np.unique(np.linspace(0, len(data.train) - 1, SOME).astype(int))
+        rows = encoded(model.visible, data.train[chosen], data.domain)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the doubts become remarks
+            partition = log_partition(
+                model,
+                key,
+                chains=chains,
+                temperatures=temperatures,
+                base=fields_of_mean(model, rows),
+                starts=rows,
+                progress=progress,
+            )
+        remarks += partition.doubts()
+        temperatures_of_data = mixture_temperatures(data)
+    highest = None
+    if temperatures_of_data is not None and data.image_shape is not None:
+        highest = _highest(data.image_shape[0], temperatures_of_data)
+    splits = []
+    for split, rows, _ in data.splits():
+        errors = reconstruction_errors(model, rows, key, kernel=kernel, domain=data.domain)
+        likelihood = gap = None
+        if partition is not None:
+            likelihood = log_likelihood(model, rows, partition, domain=data.domain)
+            if temperatures_of_data is not None:
+                gap = _gap(model, rows, partition, temperatures_of_data)
+        splits.append(SplitScores(split, errors, likelihood, gap))
+    return Scores(splits, partition, highest, remarks)
+
+
+def mixture_temperatures(data: Dataset) -> Numbers | None:
+    """The temperatures of a set that `ising.mixture_set` made with J = 1, else None.
+
+    A set counts as such by its name, its shape and its labels, and if the mean log-probability of
+    its training rows is within 6 standard errors of the exact value.
+    """
+    square = data.image_shape is not None and data.image_shape[0] == data.image_shape[1]
+    labels = data.train_labels
+    if not (data.name == "ising" and square and data.domain is Domain.SPIN and labels is not None):
+        return None
+    if labels.dtype.kind != "f" or (labels <= 0).any():
+        return None
+    T = np.unique(labels).astype(np.float64)
+    log_p = ising.mixture_log_probability(data.train, T)
+    entropy = ising.highest_log_likelihood(int(np.sqrt(data.n_visible)), T)
+    error = max(error_of_mean(log_p), 1e-9)
+    return T if abs(log_p.mean() - entropy) < 6 * error else None
+
+
+def _highest(L: int, T: Numbers) -> float:
+    return ising.highest_log_likelihood(L, T)
+
+
+def _gap(model: GrandCanonicalRBM, rows: np.ndarray, partition: LogPartition, T: Numbers) -> Gap:
+    true = ising.mixture_log_probability(rows, T)
+    differences = true + free_energies(model, rows, Domain.SPIN) + partition.log_partition
+    return Gap(float(true.mean()), float(differences.mean()), error_of_mean(differences))

@@ -1,0 +1,247 @@
+"""Annealed importance sampling against enumeration."""
+
+import warnings
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import binom
+
+import vrbm
+from tests.evaluation.small import PAIRS, exact_draws, random_model
+from tests.model.oracle import POTENTIALS
+from vrbm.evaluation.chain_blocks import Settings, chain_weights
+from vrbm.evaluation.likelihood import free_energies, log_likelihood, log_partition
+from vrbm.evaluation.path import path
+
+REFERENCE = Path(__file__).parents[3] / "shared" / "reference" / "mnist_rbm500.npz"
+KEY = jax.random.key(0)
+
+
+def annealed(model, key=KEY, **settings):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return log_partition(model, key, enumerate_small=False, **settings)
+
+
+def deviations(units, potential, count, **settings):
+    """(log Z − exact) / error, forward and backward, of random models, each with its own seed."""
+    first = 1000 * PAIRS.index(units) + 20 * list(POTENTIALS).index(potential)
+    found = []
+    for seed in range(first, first + count):
+        model = random_model(*units, potential, seed=seed)
+        truth = float(vrbm.exact.log_partition(model))
+        starts = exact_draws(model, 200, seed)
+        one = annealed(model, jax.random.key(seed), starts=starts, chains=200, **settings)
+        forward = (one.log_partition - truth) / one.standard_error
+        found.append((forward, (one.backward - truth) / one.backward_error))
+    return np.array(found)
+
+
+CASES = [
+    (("spin", "spin"), "absorbed"),
+    (("binary", "binary"), "fixed"),
+    (("spin", "binary"), "local"),
+    (("binary", "spin"), "function by unit"),
+]
+
+
+@pytest.mark.parametrize(("units", "potential"), CASES)
+def test_both_sides_equal_enumeration(units, potential):
+    """Within 4.5 errors: one of these 40 numbers is outside by chance once in 3,600 times."""
+    assert abs(deviations(units, potential, 5, temperatures=50)).max() < 4.5
+
+
+@pytest.mark.slow
+def test_calibration():
+    """20 models of each potential and pair of unit types: errors cover as often as they should.
+
+    960 deviations of each side. The number within one, two and three errors is binomial if the
+    deviations are normal. The limits are quantiles of 1e-4, with 1% allowed for tails that are
+    not normal; a right program fails about once in 1,000 times.
+    """
+    t = np.concatenate([deviations(u, p, 20, temperatures=50) for u in PAIRS for p in POTENTIALS])
+    within = {n: (abs(t) < n).mean(axis=0) for n in (1, 2, 3)}
+    print(f"{len(t)} models, within 1, 2, 3 errors, forward and backward: {within}")
+    for n, expected in ((1, 0.6827), (2, 0.9545), (3, 0.9973)):
+        least, most = binom.ppf([1e-4, 1 - 1e-4], len(t), expected) / len(t)
+        assert (within[n] > least - 0.01).all()
+        assert (within[n] < most + 0.01).all()
+    assert abs(t).max() < 5
+
+
+def test_the_two_sides_bound_from_below_and_above():
+    """With three temperatures the averages of log-weights are far on either side of log Z."""
+    model = random_model(n=8, k=6, seed=2)
+    settings = Settings(
+        chains=2000, temperatures=3, block=1000, backward=True, burn_in=0, adapt_base=False
+    )
+    found = chain_weights(path(model), KEY, settings, exact_draws(model, 4000))
+    truth = float(vrbm.exact.log_partition(model)) - found.log_partition_at_0
+    error = np.array([found.forward.std(), found.backward.std()]) / np.sqrt(2000)
+    assert found.forward.mean() + 10 * error[0] < truth < found.backward.mean() - 10 * error[1]
+
+
+def test_starts_that_are_not_from_the_model_are_noticed():
+    """All starts in the lighter of two wells, that chains leave at small β only.
+
+    There it is less light, so that the backward estimate is too low.
+    """
+    model = vrbm.GrandCanonicalRBM(
+        np.full((1, 30), 0.6), [0.4], np.full(30, 0.1), potential=vrbm.FixedSize()
+    )
+    with pytest.warns(UserWarning, match="its starts are not from the model"):
+        found = log_partition(
+            model,
+            KEY,
+            base=np.zeros(30),
+            starts=-np.ones((500, 30)),
+            temperatures=100,
+            enumerate_small=False,
+        )
+    assert found.backward < found.lower
+    assert abs(found.log_partition - float(vrbm.exact.log_partition(model))) < 1
+
+
+def test_a_hopeless_run_says_so():
+    model = random_model("spin", "spin", "fixed", n=30, k=30, scale=3.0)
+    with (
+        pytest.warns(UserWarning, match="of 100 chains count"),
+        pytest.warns(UserWarning, match="nats wide"),
+    ):
+        found = log_partition(model, KEY, temperatures=2, chains=100)
+    assert len(found.doubts()) == 2
+
+
+def test_small_models_are_enumerated():
+    model = random_model("binary", "spin", "local")
+    found = log_partition(model)
+    assert_allclose(found.log_partition, vrbm.exact.log_partition(model), rtol=1e-12)
+    assert (found.method, found.chains, found.standard_error) == ("enumeration", 0, 0)
+    assert found.lower == found.upper == found.log_partition
+    assert found.doubts() == []
+
+
+def test_enumeration_after_cutting_idle_units():
+    """40 visible and 300 hidden units, of which 2 are not idle."""
+    rng = np.random.default_rng(0)
+    W = np.zeros((300, 40))
+    W[:2] = 0.1 * rng.normal(size=(2, 40))
+    model = vrbm.GrandCanonicalRBM(W, np.zeros(300), np.zeros(40), potential=vrbm.Constant(3.0))
+    found = log_partition(model)
+    assert found.method == "enumeration"
+    small = vrbm.GrandCanonicalRBM(W[:16], np.zeros(16), np.zeros(40), potential=vrbm.Constant(3.0))
+    assert_allclose(found.log_partition, vrbm.exact.log_partition(small), rtol=1e-12)
+
+
+def test_likelihood_of_rows():
+    model = random_model(seed=5)
+    rows = exact_draws(model, 500)
+    log_p = np.asarray(vrbm.exact.log_probability(model, rows))
+    for coded in (rows, rows.astype(np.int8), rows == 1):
+        found = log_likelihood(model, coded)
+        assert_allclose(found.mean, log_p.mean(), rtol=1e-12)
+        assert_allclose(found.rows_error, log_p.std(ddof=1) / np.sqrt(500), rtol=1e-9)
+        assert found.partition_error == 0
+        assert found.rows == 500
+    sampled = annealed(model, chains=100, **SMALL)
+    found = log_likelihood(model, rows, sampled)
+    assert found.partition_error == sampled.standard_error
+    assert_allclose(found.lower - found.mean, sampled.log_partition - sampled.upper, atol=1e-12)
+    assert_allclose(found.upper - found.mean, sampled.log_partition - sampled.lower, atol=1e-12)
+    assert log_likelihood(model, rows[:1]).rows_error == np.inf
+
+
+def test_free_energies_come_block_by_block():
+    model = random_model()
+    rows = exact_draws(model, 50)
+    assert_allclose(free_energies(model, rows), model.free_energy(rows), rtol=1e-13)
+    with pytest.raises(ValueError, match="no probability for: threshold"):
+        free_energies(model, np.full((2, 8), 0.5))
+
+
+SMALL = {"temperatures": 50, "block": 100}  # one shape, so that it is compiled once
+
+
+def test_a_stopped_run_goes_on_as_if_it_had_not_been(tmp_path):
+    model = random_model(seed=3)
+    file = tmp_path / "weights.safetensors"
+    whole = annealed(model, chains=400, **SMALL)
+    told = []
+
+    def stop(done, total):
+        told.append((done, total))
+        if done >= total // 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        annealed(model, chains=400, **SMALL, file=file, progress=stop)
+    assert file.exists()
+    done = []
+    assert (
+        annealed(model, chains=400, **SMALL, file=file, progress=lambda *a: done.append(a)) == whole
+    )
+    assert done[0][0] > 0
+    assert done[-1] == (2 * 49 * 4, 2 * 49 * 4)
+    assert annealed(model, chains=400, **SMALL, file=file) == whole  # nothing left to do
+    more = annealed(model, chains=600, **SMALL, file=file)
+    assert more == annealed(model, chains=600, **SMALL)
+    assert more != whole
+
+
+def test_a_file_of_another_run_is_refused(tmp_path):
+    model = random_model(seed=3)
+    file = tmp_path / "weights.safetensors"
+    annealed(model, chains=100, **SMALL, file=file)
+    with pytest.raises(ValueError, match="differs in model: pass another"):
+        annealed(random_model(seed=4), chains=100, **SMALL, file=file)
+    with pytest.raises(ValueError, match="differs in key and settings"):
+        annealed(model, jax.random.key(1), chains=100, block=100, temperatures=51, file=file)
+
+
+def test_memory_does_not_depend_on_the_number_of_chains():
+    """Blocks have the asked size, and the chains of a block do not depend on their number."""
+    model = random_model(seed=3)
+    both, one = (
+        chain_weights(path(model), KEY, Settings(chains, 50, 100, False, 0, True))
+        for chains in (200, 100)
+    )
+    assert both.forward.shape == (200,)
+    assert_array_equal(both.forward[:100], one.forward)
+    assert both.backward.shape == (0,)
+    alone = annealed(model, chains=100, backward=False, **SMALL)
+    assert (alone.backward, alone.upper) == (None, np.inf)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"temperatures": 1}, "temperatures is 1: a ladder"),
+        ({"chains": 0}, "chains is 0: pass a whole number"),
+        ({"burn_in": -1}, "burn_in is -1"),
+        ({"starts": np.ones((3, 7))}, r"starts has shape \(3, 7\): pass at least one row of 8"),
+        ({"starts": np.full((3, 8), 0.5)}, "starts holds the value 0.5"),
+    ],
+)
+def test_bad_settings(settings, message):
+    with pytest.raises(ValueError, match=message):
+        annealed(random_model(), **settings)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not REFERENCE.exists(), reason="the reference model is not here")
+def test_the_published_model():
+    """784 by 500 units trained by CD-25 on MNIST: log Z = 451.28, published."""
+    arrays = np.load(REFERENCE)
+    names = ("W", "hidden_bias", "visible_bias")
+    model = vrbm.GrandCanonicalRBM(
+        *[arrays[name].astype(np.float32) for name in names],
+        vrbm.Binary(),
+        vrbm.Binary(),
+        vrbm.FixedSize(),
+    )
+    found = annealed(model, chains=100, temperatures=15_000, backward=False)
+    assert abs(found.log_partition - 451.3) < 0.5
+    assert found.standard_error < 0.4
