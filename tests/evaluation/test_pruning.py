@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 import vrbm
 from vrbm.data import ising
-from vrbm.evaluation.prune import prune, to_fixed
+from vrbm.evaluation.pruning import prune, to_fixed
 from vrbm.training import Config, Optimizer, train
 
 
@@ -41,9 +41,7 @@ def shared_price(W, b):
 POTENTIALS = {
     "absorbed": vrbm.Penalizing(),
     "kept": vrbm.Penalizing(absorb_log2=False),
-    "p=2": vrbm.Penalizing(p=2),
     "constant": vrbm.Constant(0.7),
-    "constant kept": vrbm.Constant(1.2, absorb_log2=False),
     "local": vrbm.Local(1.5),
     "own price": own_price,
     "shared price": shared_price,
