@@ -34,7 +34,7 @@ def prune(
 
     Without `data` the tolerance holds for every v, and so for log Z and log p(v), by a bound. With
     `data` (rows, N) it is met on these rows, by their own P(z > A|v); that may drop more units,
-    those which other v would use. Rounding of F comes on top: in float32 about 1e-7 |F|.
+    those which other v would use. Rounding of F comes on top: in float32 a few 1e-7 |F|.
 
     The prices stay those of all K units: one price becomes a `Constant`. Prices by unit
     stay with their potential if it gives the same ones to fewer units, as `Local` does; else they
