@@ -69,3 +69,13 @@ def test_errors_are_sentences(call, words):
 def test_one_temperature_where_one_is_asked_for():
     with pytest.raises(ValueError, match=r"temperature has shape \(2,\): pass one number"):
         checks.temperature([1.0, 2.0], 1.0)
+
+
+def test_bonds_make_the_energy():
+    """Also at L = 2, where two spins share two bonds."""
+    rng = np.random.default_rng(0)
+    for L in (2, 3, 5):
+        s = 2 * rng.integers(0, 2, (10, L * L)) - 1
+        i, j = ising.bonds(L).T
+        assert len(i) == 2 * L * L
+        np.testing.assert_array_equal(-(s[:, i] * s[:, j]).sum(axis=1), ising.energy(s))

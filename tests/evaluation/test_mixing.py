@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from vrbm.evaluation.mixing import effective_sample_size, estimate, mixing, split_r_hat
+from vrbm.evaluation.mixing import effective_sample_size, estimate, mixing_diagnostics, split_r_hat
 
 
 def autoregressive(decay, chains=50, steps=4000, seed=0):
@@ -19,7 +19,7 @@ def autoregressive(decay, chains=50, steps=4000, seed=0):
 def test_a_known_process(decay):
     x = autoregressive(decay)
     tau = (1 + decay) / (1 - decay)
-    found = mixing(x)
+    found = mixing_diagnostics(x)
     assert found.autocorrelation_time == pytest.approx(tau, rel=0.05)
     assert found.effective_sample_size == pytest.approx(x.size / tau, rel=0.05)
     assert abs(found.r_hat - 1) < 0.01
@@ -58,6 +58,6 @@ def test_split_r_hat_by_hand():
 
 def test_complaints():
     with pytest.raises(ValueError, match="one chain is"):
-        mixing(np.ones(5))
+        mixing_diagnostics(np.ones(5))
     with pytest.raises(ValueError, match="not finite"):
-        mixing(np.full((2, 5), np.nan))
+        mixing_diagnostics(np.full((2, 5), np.nan))

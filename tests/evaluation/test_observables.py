@@ -4,7 +4,7 @@ import pytest
 from tests.data.ising_reference import EXACT, all_configurations
 from tests.evaluation.hand_made import chains, ising_rbm
 from vrbm.data import ising
-from vrbm.evaluation.mixing import mixing
+from vrbm.evaluation.mixing import mixing_diagnostics
 from vrbm.evaluation.observables import compare_with_ising, exact_ising, ising_observables
 
 
@@ -67,13 +67,13 @@ def test_large_lattices_have_exact_energies_only():
 @pytest.mark.parametrize("T", [2.0, 2.269185, 3.5])
 def test_samples_of_an_ising_model_built_by_hand(T):
     """L = 4: all values within 4 standard errors; false failures about 9 × 6e-5 each."""
-    samples = chains(ising_rbm(4, 1 / T), n=200, steps=1500, burn_in=500)
+    samples = chains(ising_rbm(4, 1 / T), n=200, steps=1500, burn_in=500, seed=round(10 * T))
     found = compare_with_ising(samples, T)
     assert len(found) == 9
     for name, value in found.items():
         assert abs(value.deviation) < 4, (name, value)
         assert value.error < 0.05 * abs(value.exact), (name, value)
-    diagnostics = mixing(ising.energy(samples))
+    diagnostics = mixing_diagnostics(ising.energy(samples))
     assert diagnostics.r_hat < 1.02
     assert diagnostics.autocorrelation_time > 2
     naive = np.std(ising.energy(samples)) / 16 / np.sqrt(samples[..., 0].size)
@@ -101,3 +101,10 @@ def test_a_wrong_temperature_is_seen():
 def test_complaints():
     with pytest.raises(ValueError, match="independent"):
         ising_observables(np.ones(16), 1.0)
+
+
+def test_lattices_too_large_for_exact_order():
+    with pytest.raises(ValueError, match="limit here is 11"):
+        ising.magnetization_probabilities(12, 2.0)
+    with pytest.raises(ValueError, match="limit here is 9"):
+        ising.exact_row_correlation(11, 2.0, -1.0)

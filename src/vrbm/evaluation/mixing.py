@@ -30,7 +30,7 @@ class Estimate(NamedTuple):
     error: float
 
 
-def mixing(series: Values) -> Mixing:
+def mixing_diagnostics(series: Values) -> Mixing:
     """All three diagnostics of a series, (chains, steps)."""
     x = _series(series)
     tau = autocorrelation_time(x)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vrbm.data import ising
-from vrbm.data.ising.order import LIMIT
+from vrbm.data.ising.order import order_is_exact
 from vrbm.evaluation.mixing import Estimate, effective_sample_size, estimate
 from vrbm.model import Spin
 from vrbm.typing import Numbers, Values
@@ -73,7 +73,7 @@ def ising_observables(samples: Values, temperatures: Values, J: float = 1.0) -> 
 
 
 def exact_ising(L: int, temperatures: Values, J: float = 1.0) -> dict[str, float]:
-    """The exact values of `ising_observables`; for L > 9 those of the energy only."""
+    """The exact values of `ising_observables`; for L > 11 those of the energy only."""
     T, N = _temperatures(temperatures), L * L
     thermal = ising.thermodynamics(L, T, J)
     E = thermal.energy
@@ -81,7 +81,7 @@ def exact_ising(L: int, temperatures: Values, J: float = 1.0) -> dict[str, float
     found = {"energy": E.mean() / N, "energy_variance": variance}
     if T.size == 1:
         found["heat_capacity"] = variance / T[0] ** 2
-    if L <= LIMIT:
+    if order_is_exact(L, J):
         m = np.abs(np.arange(-N, N + 1, 2)) / N
         p = np.mean([ising.magnetization_probabilities(L, t, J) for t in T], axis=0)
         correlation = np.mean([ising.exact_row_correlation(L, t, J) for t in T], axis=0)

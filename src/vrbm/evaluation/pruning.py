@@ -27,14 +27,14 @@ def prune(
     model: GrandCanonicalRBM,
     data: Any = None,
     *,
-    tolerance: float = 1e-5,
+    tolerance: float = 1e-6,
     domain: Domain | None = None,
 ) -> GrandCanonicalRBM:
     """Drop idle units: a smaller model whose F(v) is that of `model` within the tolerance.
 
     Without `data` the tolerance holds for every v, and so for log Z and log p(v), by a bound. With
     `data` (rows, N) it is met on these rows, by their own P(z > A|v); that may drop more units,
-    those which other v would use. Up to rounding: F is a sum of K terms in the type of the model.
+    those which other v would use. Rounding of F comes on top: in float32 a few 1e-7 |F|.
 
     The prices stay those of all K units: one price becomes a `Constant`. Prices by unit
     stay with their potential if it gives the same ones to fewer units, as `Local` does; else they
