@@ -90,20 +90,9 @@ def path(model: GrandCanonicalRBM, base: Values | None = None) -> Path:
 
 
 def needed_width(model: GrandCanonicalRBM) -> int:
-    r"""The smallest A such that layers cut at A have the same F_β(v) for all v and β, or K.
-
-    Γ is convex, so that on the whole path the step of unit a is at most s̄_a, the larger of
-    Γ(0) − μ_a and of the bound in `vrbm.training.window`. With C_z = Σ_{a≤z} s̄_a, P(z > A|v) is at
-    most Σ_{z>A} e^{C_z − C_B} for each B ≤ A; A is where that falls below the window's tolerance.
-    """
-    if not model.potential.units_are_optional:
-        return model.max_hidden
-    at_0 = model.hidden.cumulant(jnp.zeros_like(model.b)) - model.prices()
-    sums = np.cumsum(np.maximum(window.largest_steps(model), np.asarray(at_0, np.float64)))
-    tails = np.logaddexp.accumulate(sums[::-1])[::-1][1:]  # log Σ_{z>A} e^{C_z}, A = 1..K−1
-    log_ratio = tails - np.maximum.accumulate(sums)[:-1]
-    small = log_ratio <= np.log(window.tolerance(np.dtype(model.W.dtype)))
-    return int(np.argmax(small)) + 1 if small.any() else model.max_hidden
+    """The smallest A such that layers cut at A have the same F_β(v) for all v and β, or K."""
+    small = np.log(window.tolerance(np.dtype(model.W.dtype)))
+    return int(np.argmax(window.log_odds_bound(model) <= small)) + 1
 
 
 def fields_of_mean(model: GrandCanonicalRBM, rows: Values) -> VisibleBias:

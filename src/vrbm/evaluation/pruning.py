@@ -20,7 +20,7 @@ from vrbm.data.dataset import Domain
 from vrbm.evaluation.blocks import Blocks
 from vrbm.model import Constant, FixedSize, GrandCanonicalRBM, checks
 from vrbm.model.potential import Priced
-from vrbm.training.window import largest_steps
+from vrbm.training.window import log_odds_bound
 
 
 def prune(
@@ -64,10 +64,7 @@ def to_fixed(model: GrandCanonicalRBM, z: int) -> GrandCanonicalRBM:
 
 def _size_for_every_v(model: GrandCanonicalRBM, tolerance: float) -> int:
     """The least A with log(1 + r) ≤ tolerance by the bound."""
-    sums = np.cumsum(largest_steps(model))  # C_1 … C_K
-    tails = np.logaddexp.accumulate(sums[::-1])[::-1][1:]  # log Σ_{z>A} e^{C_z}, A = 1..K−1
-    log_ratio = tails - np.maximum.accumulate(sums)[:-1]
-    return _first(np.logaddexp(0, log_ratio) <= tolerance)
+    return _first(np.logaddexp(0, log_odds_bound(model)[:-1]) <= tolerance)
 
 
 def _size_for_rows(model: GrandCanonicalRBM, blocks: Blocks, tolerance: float) -> int:

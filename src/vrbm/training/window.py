@@ -86,6 +86,23 @@ def log_tails(model: GrandCanonicalRBM, prices: HiddenBias) -> HiddenBias:
     return jnp.append(tails, never)
 
 
+def log_odds_bound(model: GrandCanonicalRBM) -> np.ndarray:
+    """log of a bound on P(z > A|v) / P(z ≤ A|v) for every v and replica, A = 1..K; (K,).
+
+    With C_z = Σ_{a≤z} s̄_a it is Σ_{z>A} e^{C_z − C_B} for each B ≤ A, and the least of them; −∞ at
+    A = K, and +∞ below where all units are always in use.
+    """
+    bound = np.full(model.max_hidden, -np.inf)
+    if model.potential.units_are_optional:
+        steps = np.asarray(largest_steps(model, model.prices()), np.float64)
+        sums = np.cumsum(steps)
+        tails = np.logaddexp.accumulate(sums[::-1])[::-1][1:]  # log Σ_{z>A} e^{C_z}
+        bound[:-1] = tails - np.maximum.accumulate(sums)[:-1]
+    else:
+        bound[:-1] = np.inf
+    return bound
+
+
 def log_tail(model: GrandCanonicalRBM, prices: HiddenBias, width: int) -> Scalar:
     """log T_A for A = `width` alone, in one pass."""
     beyond = model.max_hidden - width
