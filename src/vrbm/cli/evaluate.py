@@ -1,5 +1,6 @@
 """`vrbm evaluate`: reconstruction and likelihood of a run side by side."""
 
+import hashlib
 import json
 import math
 from dataclasses import asdict, dataclass
@@ -41,6 +42,9 @@ class Evaluate:
         model, file = model_of(self.folder)
         data = data_of(facts, self.data)
         kernel = checkpoint.restore(facts["config"]).negative.reconstruction()
+        # A stopped evaluation goes on from the chains that it has done.
+        done = f"{file.read_bytes()!r} {data.content_hash} {self.temperatures} {self.seed}"
+        chains = self.folder / f"annealing-{hashlib.sha256(done.encode()).hexdigest()[:12]}"
         console = Console()
         with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
             task = bars.add_task("annealing", total=None)
@@ -51,8 +55,10 @@ class Evaluate:
                 kernel=kernel,
                 chains=self.chains,
                 temperatures=self.temperatures,
+                file=chains,
                 progress=lambda done, total: bars.update(task, completed=done, total=total),
             )
+        chains.unlink(missing_ok=True)
         if data.content_hash != facts["data"]["hash"]:
             result.remarks.append("These are not the data that the run was trained on.")
         console.print(_table(result, f"{self.folder}: {data.name}"))

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -70,11 +71,13 @@ def scores(
     kernel: MeanField = MeanField(),  # noqa: B008 (frozen)
     chains: int = 500,
     temperatures: int = 1000,
+    file: Path | None = None,
     progress: Progress | None = None,
 ) -> Scores:
     """Errors by `kernel`, and the likelihood, with the exact optimum for sets of Ising mixtures.
 
     Annealed chains begin at the base rates of the training rows, backward runs at training rows.
+    Blocks of them that are in `file` are not run again.
     """
     partition, remarks, temperatures_of_data = None, [], None
     if data.domain is Domain.UNIT:
@@ -91,6 +94,7 @@ def scores(
                 temperatures=temperatures,
                 base=fields_of_mean(model, rows),
                 starts=rows,
+                file=file,
                 progress=progress,
             )
         remarks += partition.doubts()
