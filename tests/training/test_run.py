@@ -18,6 +18,7 @@ from vrbm.data.digits import digits
 from vrbm.training import (
     Config,
     Diverged,
+    EarlyStopping,
     Gibbs,
     MeanField,
     Optimizer,
@@ -126,6 +127,35 @@ def test_resuming_drops_records_after_the_checkpoint_and_broken_lines(tmp_path):
     assert [facts["epoch"] for facts in run.read_records()] == [1, 2, 3]
     assert_array_equal(records[-1].state.model.W, whole[-1].state.model.W)
     assert not list(run.folder.glob(".*"))
+
+
+def test_early_stopping_remembers_what_it_saw(tmp_path):
+    """A pause changes nothing: the run ends at the same epoch, and is then at its end."""
+    data = digits()
+    config = Config(epochs=50, monitor_rows=20, optimizer=Optimizer("sgd", learning_rate=5.0))
+    whole = Run(tmp_path / "whole")
+    records = list(whole.begin(model_of(data), data, config, KEY, stop=EarlyStopping(3)))
+    assert 4 <= len(records) < 50
+    errors = [record.error_heldout for record in records]
+    assert int(np.argmin(errors)) == len(errors) - 4
+    paused = Run(tmp_path / "paused")
+    follow = paused.begin(
+        model_of(data), data, config, KEY, stop=EarlyStopping(3), every_seconds=0.0
+    )
+    for _ in range(len(records) - 2):
+        next(follow)
+    follow.close()
+    rest = list(paused.resume(data, stop=EarlyStopping(3)))
+    assert [record.epoch for record in rest] == [len(records) - 1, len(records)]
+    assert_array_equal(vrbm.load(paused.model).W, vrbm.load(whole.model).W)
+    assert list(paused.resume(data)) == []
+
+
+def test_early_stopping_needs_a_figure(tmp_path):
+    with pytest.raises(ValueError, match="patience is 0"):
+        EarlyStopping(0)
+    with pytest.raises(ValueError, match="watch is 'error_heldout', and the records have None"):
+        EarlyStopping(1)({"error_heldout": None})
 
 
 def test_divergence_names_the_last_good_checkpoint(tmp_path):

@@ -14,7 +14,7 @@ from tyro.conf import Positional, arg
 from vrbm.data.catalogue import NAMES, find
 from vrbm.data.dataset import Domain
 from vrbm.model import Binary, Constant, FixedSize, GrandCanonicalRBM, Local, Penalizing, Spin
-from vrbm.training import Config, Record
+from vrbm.training import Config, EarlyStopping, Record
 from vrbm.training.run import Run
 
 UNITS = {"spin": Spin(), "binary": Binary()}
@@ -51,6 +51,8 @@ class Train:
     """Standard deviation of the initial hidden biases; likewise."""
     seed: int = 0
     """Seed of initial weights, order of rows and chains."""
+    patience: int | None = None
+    """Stop when the held-out error has not fallen for so many epochs."""
     checkpoint_seconds: float = 30.0
     """How old the newest checkpoint may be."""
     config: Annotated[Config, arg(name="")] = field(default_factory=Config)
@@ -74,11 +76,11 @@ class Train:
             **{name: value for name, value in given.items() if value is not None},
         )
         source = self.data if self.data in NAMES else str(Path(self.data).resolve())
-        about = {"source": source, "seed": self.seed}
+        about = {"source": source, "seed": self.seed, "patience": self.patience}
         run = Run(self.out)
-        records = run.begin(
-            model, data, self.config, key, about, every_seconds=self.checkpoint_seconds
-        )
+        stop = None if self.patience is None else EarlyStopping(self.patience)
+        options = {"every_seconds": self.checkpoint_seconds, "stop": stop}
+        records = run.begin(model, data, self.config, key, about, **options)
         _follow(run, records)
 
     def _potential(self) -> Any:
@@ -133,8 +135,10 @@ class Resume:
             raise FileNotFoundError(
                 f"{self.folder} has no checkpoint yet: begin anew with vrbm train and this folder."
             )
-        source = self.data or json.loads(run.facts.read_text())["source"]
-        _follow(run, run.resume(find(source), every_seconds=self.checkpoint_seconds))
+        facts = json.loads(run.facts.read_text())
+        stop = None if facts["patience"] is None else EarlyStopping(facts["patience"])
+        options = {"every_seconds": self.checkpoint_seconds, "stop": stop}
+        _follow(run, run.resume(find(self.data or facts["source"]), **options))
 
 
 def _follow(run: Run, records: Iterator[Record]) -> None:

@@ -70,6 +70,9 @@ class Run:
         kept = [facts for facts in self.read_records() if facts["epoch"] <= state.epoch]
         with atomic(self.records) as temporary:
             temporary.write_text("".join(f"{json.dumps(facts)}\n" for facts in kept))
+        if (stop := options.get("stop")) is not None:
+            for facts in kept:  # what it had seen before the pause
+                stop(facts)
         records = train(None, data, config, state=state)
         if state.epoch >= config.epochs:  # killed before it wrote the model
             storage.save(state.model, self.model)
@@ -97,7 +100,7 @@ class Run:
         data: Dataset,
         config: Config,
         every_seconds: float = 30.0,
-        stop: Callable[[Record], bool | None] | None = None,
+        stop: Callable[[Any], bool | None] | None = None,
     ) -> Iterator[Record]:
         """Write each record, and a checkpoint when the last one is old."""
         saved = time.monotonic()
