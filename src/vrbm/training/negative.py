@@ -176,5 +176,6 @@ def gibbs_chain(
         v, sizes = carry
         return (gibbs_step(model, v, key), most(sizes, met(model, v))), None
 
-    (v, sizes), _ = jax.lax.scan(step, (v, met(model, v)), jax.random.split(key, k))
+    none = Met(jnp.asarray(-jnp.inf, v.dtype), jnp.zeros(model.max_hidden, v.dtype))
+    (v, sizes), _ = jax.lax.scan(step, (v, none), jax.random.split(key, k))
     return v, sizes
