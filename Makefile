@@ -5,7 +5,7 @@ LOCK ?= requirements/locked.txt
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(notdir $(LOCK))
 
-.PHONY: demo test lint types imports docs unit test-slow bench format lock clean
+.PHONY: demo test lint types imports docs unit test-slow test-browser bench format lock clean
 
 demo: $(READY)
 	$(BIN)/vrbm demo
@@ -36,6 +36,10 @@ unit: $(READY)
 
 test-slow: $(READY)
 	$(BIN)/pytest -m slow
+
+# Needs Chromium on the path.
+test-browser: $(READY)
+	$(BIN)/pytest -m browser tests/experiments/test_browser.py
 
 bench: $(READY)
 	$(BIN)/python benchmarks/scan.py

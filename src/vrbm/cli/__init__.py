@@ -12,12 +12,14 @@ import vrbm
 
 #: Name: module and class, and what it does in a line.
 COMMANDS = {
-    "demo": ("vrbm.cli.demo:Demo", "A small model on embedded digits: prints and plots p(z|v)."),
+    "demo": ("vrbm.cli.reproduce:Demo", "The quick Ising study: two minutes, a table, a report."),
     "data": ("vrbm.cli.data:Data", "Make or describe a data set."),
     "train": ("vrbm.cli.train:Train", "Train a model, in a run folder."),
     "resume": ("vrbm.cli.train:Resume", "Go on with a run that was stopped."),
     "evaluate": ("vrbm.cli.evaluate:Evaluate", "Reconstruction and likelihood of a run."),
     "sample": ("vrbm.cli.sample:Sample", "Draw samples of a run's model, free or clamped."),
+    "reproduce": ("vrbm.cli.reproduce:Reproduce", "An experiment of the paper, whole."),
+    "report": ("vrbm.cli.report:Report", "Write a run or a study as one HTML file."),
     "info": ("vrbm.cli.info:Info", "Print versions and devices."),
 }
 

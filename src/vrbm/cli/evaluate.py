@@ -58,7 +58,8 @@ class Evaluate:
                 file=chains,
                 progress=lambda done, total: bars.update(task, completed=done, total=total),
             )
-        chains.unlink(missing_ok=True)
+        for path in self.folder.glob(f"{chains.name}*"):
+            path.unlink()
         if data.content_hash != facts["data"]["hash"]:
             result.remarks.append("These are not the data that the run was trained on.")
         console.print(_table(result, f"{self.folder}: {data.name}"))

@@ -50,6 +50,14 @@ class LogPartition:
     backward_error: float | None = None
     backward_effective_sample_size: float | None = None
 
+    @property
+    def starts_are_foreign(self) -> bool:
+        """Whether the backward estimate lies below the forward one, by 4 standard errors."""
+        if self.backward is None or self.backward_error is None:
+            return False
+        errors = np.hypot(self.standard_error, self.backward_error)
+        return bool(self.backward < self.log_partition - 4 * errors)
+
     def doubts(self) -> list[str]:
         """What speaks against trusting the number, as sentences; empty when nothing does."""
         found = []
@@ -60,14 +68,12 @@ class LogPartition:
             )
         if self.backward is None:
             return found
-        assert self.backward_error is not None
-        errors = np.hypot(self.standard_error, self.backward_error)
         if self.upper - self.lower > WIDE:
             found.append(
                 f"the bracket of log Z is {self.upper - self.lower:.2f} nats wide: take more "
                 "temperatures, or more chains."
             )
-        if self.backward < self.log_partition - 4 * errors:
+        if self.starts_are_foreign:
             found.append(
                 f"the backward estimate {self.backward:.2f} lies below the forward one "
                 f"{self.log_partition:.2f}: its starts are not from the model, so that there is no "

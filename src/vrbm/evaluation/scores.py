@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -76,7 +77,8 @@ def scores(
 ) -> Scores:
     """Errors by `kernel`, and the likelihood, with the exact optimum for sets of Ising mixtures.
 
-    Annealed chains begin at the base rates of the training rows, backward runs at training rows.
+    Annealed chains begin at the base rates of the training rows. Backward runs begin at training
+    rows, or, if the outcome shows that the model does not give such rows, at ends of forward runs.
     Blocks of them that are in `file` are not run again.
     """
     partition, remarks, temperatures_of_data = None, [], None
@@ -85,18 +87,18 @@ def scores(
     else:
         chosen = np.unique(np.linspace(0, len(data.train) - 1, SOME).astype(int))
         rows = encoded(model.visible, data.train[chosen], data.domain)
+        settings: dict[str, Any] = {
+            "chains": chains,
+            "temperatures": temperatures,
+            "base": fields_of_mean(model, rows),
+            "progress": progress,
+        }
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the doubts become remarks
-            partition = log_partition(
-                model,
-                key,
-                chains=chains,
-                temperatures=temperatures,
-                base=fields_of_mean(model, rows),
-                starts=rows,
-                file=file,
-                progress=progress,
-            )
+            partition = log_partition(model, key, starts=rows, file=file, **settings)
+            if partition.starts_are_foreign:  # the model does not give such rows
+                own = None if file is None else file.with_name(f"{file.name}-own")
+                partition = log_partition(model, key, file=own, **settings)
         remarks += partition.doubts()
         temperatures_of_data = mixture_temperatures(data)
     highest = None

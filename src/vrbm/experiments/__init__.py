@@ -1,0 +1,1 @@
+"""The experiments of the paper: presets, measures, tables and figures."""

@@ -1,11 +1,9 @@
 """Figures as functions of records: nothing is computed or read here."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib
-import numpy as np
 from matplotlib.figure import Figure
 
 from vrbm.files import atomic
@@ -25,28 +23,6 @@ STYLE: dict[Any, Any] = {
     "savefig.bbox": "tight",
     "savefig.dpi": 160,
 }
-
-
-def size_profiles(
-    probabilities: np.ndarray,
-    survival: np.ndarray,
-    labels: Sequence[str] | None = None,
-    title: str = "digit",
-) -> Figure:
-    """p(z|v) (lines) and P(z ≥ a|v) (dashed) against the size, a colour for each row, (rows, K)."""
-    labels = [str(row) for row in range(len(probabilities))] if labels is None else labels
-    sizes = np.arange(1, probabilities.shape[1] + 1)
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(6.4, 5.2), layout="constrained")
-        upper, lower = figure.subplots(2, 1, sharex=True)
-        for label, p, s in zip(labels, probabilities, survival, strict=True):
-            upper.plot(sizes, p, marker="o", markersize=3, label=label)
-            lower.plot(sizes, s, linestyle="--", label=label)
-        upper.set_ylabel("$p(z\\,|\\,v)$")
-        lower.set_ylabel("$P(z\\geq a\\,|\\,v)$")
-        lower.set_xlabel("size of the hidden layer $z$, unit $a$")
-        upper.legend(title=title, ncols=2, loc="upper right", fontsize=8)
-    return figure
 
 
 def save(figure: Figure, stem: Path) -> list[Path]:

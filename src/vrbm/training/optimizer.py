@@ -1,5 +1,6 @@
 """Optimizers: the paper's momentum as an optax transformation, and the builder from settings."""
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -26,6 +27,9 @@ class Optimizer:
     """β of the paper's momentum; the other rules have none."""
     decay_from: float = 1.0
     """Fraction of the training after which the rate falls linearly to zero; 1: never."""
+    growth: float = 1.0
+    """Factor by which the rate grows, exponentially, over the training. A mean-field gradient falls
+    with the error that it has left, so that ε → 0 needs ever larger steps."""
     clip_norm: float | None = None
     """Largest norm of the whole gradient; None: no limit."""
 
@@ -35,6 +39,10 @@ class Optimizer:
             raise ValueError(f"momentum is {self.momentum}: pass a number from 0 up to below 1.")
         if not 0 <= checks.number("decay_from", self.decay_from) <= 1:
             raise ValueError(f"decay_from is {self.decay_from}: pass a fraction from 0 to 1.")
+        if checks.number("growth", self.growth, 0.0) == 0:
+            raise ValueError(
+                "growth is 0: pass the last rate over the first; 1 for a constant one."
+            )
         if self.clip_norm is not None:
             checks.number("clip_norm", self.clip_norm, 0.0)
         if self.rule not in ("momentum", "sgd", "adam"):
@@ -42,14 +50,18 @@ class Optimizer:
 
     def schedule(self, steps: int) -> optax.Schedule:
         """γ at each step of a training of so many steps."""
-        if self.decay_from >= 1:
-            return optax.constant_schedule(self.learning_rate)
         begin = int(self.decay_from * steps)
-        return optax.linear_schedule(self.learning_rate, 0.0, steps - begin, begin)
+        parts = []
+        if self.growth != 1:
+            parts.append(optax.exponential_decay(1.0, steps, self.growth))
+        if self.decay_from < 1:
+            parts.append(optax.linear_schedule(1.0, 0.0, steps - begin, begin))
+        return lambda step: math.prod([part(step) for part in parts], start=self.learning_rate)
 
     def build(self, steps: int) -> optax.GradientTransformation:
         """The transformation, for gradients of a loss (descent); one object for equal settings."""
-        return _build(self, steps if self.decay_from < 1 else None)
+        changes = self.decay_from < 1 or self.growth != 1
+        return _build(self, steps if changes else None)
 
 
 @lru_cache(maxsize=64)

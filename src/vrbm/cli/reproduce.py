@@ -1,0 +1,98 @@
+"""`vrbm reproduce` and `vrbm demo`: the experiments of the paper by one command."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from rich.console import Console
+from rich.table import Table
+from tyro.conf import Positional
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Train and measure everything of an experiment, and write table, figures and report.
+
+    A study that was stopped goes on where it was when the command is given again.
+    """
+
+    experiment: Positional[Literal["ising", "mnist"]]
+    """Which experiment of the paper."""
+    preset: Literal["quick", "paper"] = "quick"
+    """quick: minutes on two CPU cores. paper: the sizes and epochs of the paper, for a GPU."""
+    out: Path | None = None
+    """Folder of the study; by default reproduce-EXPERIMENT-PRESET."""
+    members: tuple[str, ...] = ()
+    """Only these models of the preset; all by default."""
+    seeds: tuple[int, ...] = ()
+    """Only these seeds; all by default."""
+
+    def run(self) -> None:
+        """Conduct the study with a progress line, print the table and the report's path."""
+        from vrbm.experiments.catalogue import EXPERIMENTS
+        from vrbm.experiments.conduct import conduct
+        from vrbm.experiments.presets import PRESETS
+        from vrbm.experiments.report import study_report
+
+        preset = PRESETS[self.experiment, self.preset]
+        folder = self.out or Path(f"reproduce-{self.experiment}-{self.preset}")
+        console = Console()
+        data = EXPERIMENTS[self.experiment].load(preset)
+        line = _Line(console)
+        try:
+            conduct(
+                preset,
+                folder,
+                data,
+                members=self.members or None,
+                seeds=self.seeds or None,
+                progress=line,
+            )
+        finally:
+            line.stop()
+        rows = study_report(folder)
+        table = Table(title=f"{EXPERIMENTS[self.experiment].TITLE}: {self.preset} preset")
+        for name in ("quantity", "paper", "ours", "verdict"):
+            table.add_column(name, overflow="fold")
+        group = ""
+        for row in rows:
+            if row.group != group:
+                group = row.group
+                table.add_section()
+                table.add_row(f"[bold]{group}[/bold]")
+            ours = f"{row.ours}\n{row.remark}" if row.remark else row.ours
+            table.add_row(row.quantity, row.paper, ours, row.verdict)
+        console.print(table)
+        console.print(f"wrote {folder / 'report.html'}", soft_wrap=True)
+
+
+class _Line:
+    """A progress line on a terminal; elsewhere a line of text for each training."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.status = console.status("") if console.is_terminal else None
+        if self.status is not None:
+            self.status.start()
+
+    def __call__(self, name: str, share: float, words: str) -> None:
+        if self.status is not None:
+            self.status.update(f"{name}: {share:4.0%}  {words}")
+        elif share == 1:
+            self.console.print(f"{name}: {words}", highlight=False)
+
+    def stop(self) -> None:
+        if self.status is not None:
+            self.status.stop()
+
+
+@dataclass(frozen=True)
+class Demo:
+    """The quick Ising study: about two minutes on two CPU cores, no files needed."""
+
+    out: Path = Path("demo")
+    """Folder of the study."""
+
+    def run(self) -> None:
+        """As vrbm reproduce ising --preset quick."""
+        Reproduce("ising", "quick", self.out).run()

@@ -1,0 +1,102 @@
+"""What is measured on a trained member: numbers for the table, arrays for the figures."""
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from vrbm.data.dataset import Dataset
+from vrbm.evaluation import average_sizes, effective_units, row_averages
+from vrbm.evaluation.scores import Scores, scores
+from vrbm.experiments.study import Annealing, Member, Preset
+from vrbm.model import GrandCanonicalRBM
+from vrbm.training.negative import MeanField
+from vrbm.typing import RandomKey
+
+Numbers = dict[str, Any]
+Arrays = dict[str, np.ndarray]
+
+
+def measures(
+    model: GrandCanonicalRBM, data: Dataset, preset: Preset, member: Member, key: RandomKey
+) -> tuple[Numbers, Arrays]:
+    """What is measured on every member."""
+    kernel = member.config.negative.reconstruction()
+    numbers: Numbers = {"max_hidden": model.max_hidden}
+    found, arrays = sizes(model, data)
+    numbers |= found
+    found, more = weights(model)
+    numbers |= found
+    arrays |= more
+    numbers |= likelihood(model, data, kernel, preset.annealing, key)
+    return numbers, arrays
+
+
+def sizes(model: GrandCanonicalRBM, data: Dataset) -> tuple[Numbers, Arrays]:
+    """μ, ⟨z⟩ and the averages of p(z|v) over training rows and over each label of them."""
+    found = average_sizes(model, data.train, domain=data.domain)
+    z = np.arange(1, model.max_hidden + 1)
+    p = found.probabilities
+    mean = float(p @ z)
+    numbers = {
+        "mu": float(np.mean(np.asarray(model.chemical_potential()))),
+        "mean_size": found.mean_size,
+        "size_spread": found.spread,
+        "size_width": float(np.sqrt(p @ (z - mean) ** 2)),
+        "probable_size": int(p.argmax()) + 1,
+    }
+    return numbers, {"size_probabilities": p}
+
+
+def weights(model: GrandCanonicalRBM) -> tuple[Numbers, Arrays]:
+    """K_eff in its three forms, and the weights of idle units against those of active ones."""
+    rows, units = row_averages(model), effective_units(model)
+    last = units.last_by_weights
+    active, idle = rows.weights[:last], rows.weights[last:]
+    numbers = {
+        "active_units": units.by_weights,
+        "last_active_unit": last,
+        "smooth_count": units.smooth,
+        "idle_weights": float(idle.max() / active.mean()) if idle.size and last else None,
+        "active_bias": float(rows.biases[:last].mean()) if last else None,
+        "active_weight": float(active.mean()) if last else None,
+        "idle_bias": float(rows.biases[last:].mean()) if idle.size else None,
+    }
+    return numbers, {"row_weights": rows.weights, "row_biases": rows.biases}
+
+
+def likelihood(
+    model: GrandCanonicalRBM, data: Dataset, kernel: MeanField, annealing: Annealing, key: RandomKey
+) -> Numbers:
+    """Reconstruction and log-likelihood of each split, with the gap where the optimum is known."""
+    found: Scores = scores(
+        model,
+        data,
+        key,
+        kernel=kernel,
+        chains=annealing.chains,
+        temperatures=annealing.temperatures,
+    )
+    numbers: Numbers = {"remarks": found.remarks}
+    for one in found.splits:
+        split: Numbers = {
+            "error": one.reconstruction.mean_field.quadratic,
+            "error_absolute": one.reconstruction.mean_field.absolute,
+            "error_rounded": one.reconstruction.rounded.quadratic,
+            "reproduced": one.reconstruction.reproduced,
+        }
+        if one.likelihood is not None:
+            split |= {
+                "log_likelihood": one.likelihood.mean,
+                "lower": _finite(one.likelihood.lower),
+                "upper": _finite(one.likelihood.upper),
+                "rows_error": one.likelihood.rows_error,
+            }
+        if one.gap is not None:
+            split["gap"] = asdict(one.gap)
+        numbers[one.split] = split
+    return numbers
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None

@@ -1,0 +1,163 @@
+"""The studies of the paper, as settings.
+
+What the paper leaves open was chosen by trial: see docs/results.md for how results depend on it.
+"""
+
+from dataclasses import replace
+
+from vrbm.experiments.study import Annealing, Member, Preset
+from vrbm.model import Constant, FixedSize, Penalizing
+from vrbm.training import Config, MeanField, Optimizer, Persistent
+
+
+def _mean_field(epochs: int, rate: float, growth: float, momentum: float = 0.9) -> Config:
+    """The paper's training, with a rate that grows as the gradient falls."""
+    optimizer = Optimizer(learning_rate=rate, momentum=momentum, growth=growth)
+    return Config(epochs=epochs, batch_size=100, negative=MeanField(2), optimizer=optimizer)
+
+
+def _likelihood(epochs: int, chains: int, rate: float = 2e-3, batch_size: int = 100) -> Config:
+    """Persistent chains of 10 steps, with a rate that falls to zero."""
+    optimizer = Optimizer("adam", learning_rate=rate, decay_from=0.3)
+    kernel = Persistent(k=10, chains=chains)
+    return Config(epochs=epochs, batch_size=batch_size, negative=kernel, optimizer=optimizer)
+
+
+_ISING = Member(
+    "vRBM, as the paper trains it",
+    max_hidden=2000,
+    config=_mean_field(epochs=4000, rate=0.3, growth=512),
+    weight_scale=1e-4,
+    bias_scale=0.1,
+)
+_ISING_LIKELIHOOD = Member(
+    "vRBM with the paper's μ, persistent chains",
+    max_hidden=400,
+    config=_likelihood(epochs=100, chains=2000),
+    weight_scale=1e-2,
+)
+ISING_PAPER = Preset(
+    experiment="ising",
+    name="paper",
+    members={
+        "vrbm": _ISING,
+        "vrbm-400": replace(_ISING, max_hidden=400),
+        "vrbm-200": replace(_ISING, max_hidden=200),
+        "vrbm-128": replace(_ISING, max_hidden=128),
+        "rbm": replace(
+            _ISING,
+            title="ordinary RBM, trained in the same way",
+            max_hidden=100,
+            config=_mean_field(epochs=4000, rate=0.3, growth=1),
+            potential=FixedSize(),
+            weight_scale=0.1,
+        ),
+        "vrbm-likelihood": _ISING_LIKELIHOOD,
+        "vrbm-low-price": replace(
+            _ISING_LIKELIHOOD,
+            title="vRBM with μ = 0.03, persistent chains",
+            max_hidden=256,
+            potential=Constant(mu=0.03),
+        ),
+        "rbm-likelihood": replace(
+            _ISING_LIKELIHOOD,
+            title="ordinary RBM, persistent chains",
+            max_hidden=128,
+            potential=FixedSize(),
+        ),
+    },
+    annealing=Annealing(chains=1000, temperatures=10_000, samples=4000, rounds=1000, replicas=24),
+)
+
+_ISING_QUICK = replace(_ISING, config=_mean_field(epochs=150, rate=0.3, growth=64))
+ISING_QUICK = Preset(
+    experiment="ising",
+    name="quick",
+    train_rows=10_000,
+    test_rows=2_000,
+    members={
+        "vrbm": replace(_ISING_QUICK, max_hidden=400),
+        "vrbm-128": replace(_ISING_QUICK, max_hidden=128),
+        "rbm": replace(
+            ISING_PAPER.members["rbm"], config=_mean_field(epochs=150, rate=0.3, growth=1)
+        ),
+        "vrbm-low-price": replace(
+            ISING_PAPER.members["vrbm-low-price"],
+            max_hidden=128,
+            config=_likelihood(epochs=40, chains=200),
+            seeds=(0,),
+        ),
+        "rbm-likelihood": replace(
+            ISING_PAPER.members["rbm-likelihood"],
+            max_hidden=64,
+            config=_likelihood(epochs=40, chains=200),
+            seeds=(0,),
+        ),
+    },
+    annealing=Annealing(chains=100, temperatures=1000, samples=500, rounds=100, replicas=12),
+)
+
+_MNIST = Member(
+    "vRBM, as the paper trains it",
+    max_hidden=900,
+    config=_mean_field(epochs=7000, rate=0.3, growth=8),
+    weight_scale=1e-2,
+)
+_MNIST_LIKELIHOOD = Member(
+    "vRBM with the paper's μ, persistent chains",
+    max_hidden=900,
+    config=replace(_likelihood(epochs=100, chains=1000, rate=1e-3), centred=True),
+    weight_scale=1e-2,
+    bias_from_data=True,
+)
+MNIST_PAPER = Preset(
+    experiment="mnist",
+    name="paper",
+    members={
+        "vrbm": _MNIST,
+        "vrbm-p2": replace(
+            _MNIST, title="vRBM with p = 2, in the same way", potential=Penalizing(p=2.0)
+        ),
+        "rbm": replace(
+            _MNIST,
+            title="ordinary RBM, trained in the same way",
+            max_hidden=200,
+            config=_mean_field(epochs=7000, rate=0.3, growth=1),
+            potential=FixedSize(),
+        ),
+        "vrbm-likelihood": _MNIST_LIKELIHOOD,
+        "rbm-likelihood": replace(
+            _MNIST_LIKELIHOOD,
+            title="ordinary RBM, persistent chains",
+            max_hidden=200,
+            potential=FixedSize(),
+        ),
+    },
+    annealing=Annealing(chains=500, temperatures=10_000),
+)
+
+_MNIST_QUICK = replace(_MNIST, max_hidden=400, config=_mean_field(epochs=60, rate=0.3, growth=1))
+MNIST_QUICK = Preset(
+    experiment="mnist",
+    name="quick",
+    train_rows=10_000,
+    test_rows=2_000,
+    members={
+        "vrbm": _MNIST_QUICK,
+        "vrbm-p2": replace(
+            MNIST_PAPER.members["vrbm-p2"], max_hidden=400, config=_MNIST_QUICK.config, seeds=(0,)
+        ),
+        "rbm": replace(MNIST_PAPER.members["rbm"], config=_MNIST_QUICK.config),
+        "rbm-likelihood": replace(
+            MNIST_PAPER.members["rbm-likelihood"],
+            config=replace(_likelihood(epochs=20, chains=200, rate=1e-3), centred=True),
+            seeds=(0,),
+        ),
+    },
+    annealing=Annealing(chains=50, temperatures=1000),
+)
+
+PRESETS = {
+    (preset.experiment, preset.name): preset
+    for preset in (ISING_QUICK, ISING_PAPER, MNIST_QUICK, MNIST_PAPER)
+}

@@ -1,0 +1,171 @@
+"""Reports: the table, the figures and the page of a study, and the page of a single run."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vrbm.evaluation import effective_units, row_averages
+from vrbm.experiments.catalogue import EXPERIMENTS
+from vrbm.experiments.conduct import learning_curve
+from vrbm.experiments.environment import environment
+from vrbm.experiments.figures import FIGURES
+from vrbm.experiments.folder import StudyFolder
+from vrbm.experiments.results import Results, Row, number
+from vrbm.files import atomic
+from vrbm.model import storage
+from vrbm.report import figures, plots
+from vrbm.report.page import Page, Picture, write
+from vrbm.training.run import Run
+
+
+def report(folder: Path) -> Path:
+    """Write FOLDER/report.html for a study or a run, with its figures beside it; the path."""
+    if StudyFolder(folder).facts.exists():
+        study_report(folder)
+    elif Run(folder).facts.exists():
+        _run_report(Run(folder))
+    else:
+        raise FileNotFoundError(
+            f"{folder} has neither study.json nor run.json: pass the folder of vrbm reproduce or "
+            "of vrbm train."
+        )
+    return folder / "report.html"
+
+
+def study_report(folder: Path) -> list[Row]:
+    """Write table, figures and page of a study; the rows of the table."""
+    results = Results(folder)
+    facts = results.facts
+    experiment = EXPERIMENTS[facts["experiment"]]
+    if not results.has("vrbm"):
+        raise ValueError(f"{folder} has no measured member yet: go on with vrbm reproduce.")
+    rows = experiment.table(results)
+    with atomic(folder / "table.json") as temporary:
+        temporary.write_text(
+            json.dumps([row.facts() for row in rows], indent=1, ensure_ascii=False)
+        )
+    pictures = []
+    for name, (figure, caption) in FIGURES[facts["experiment"]](results).items():
+        png, _ = figures.save(figure, folder / "figures" / name)
+        pictures.append(Picture(png, caption))
+    measured = sum(map(len, results.numbers.values()))
+    planned = sum(len(member["seeds"]) for member in facts["members"].values())
+    summary = [
+        f"The {facts['preset']} preset of the paper's experiment, on {facts['train_rows']:,} "
+        f"training and {facts['test_rows']:,} test rows: {len(results.numbers)} kinds of model, "
+        f"{measured} trainings."
+    ]
+    if measured < planned:
+        summary.append(f"The study is not complete: {planned - measured} trainings are missing.")
+    settings = {
+        f"{name}: {member['title']}, K = {member['max_hidden']:,}": _flat(member)
+        for name, member in facts["members"].items()
+    }
+    page = Page(
+        title=experiment.TITLE,
+        summary=summary,
+        rows=[row.facts() for row in rows],
+        pictures=pictures,
+        notes=_notes(results),
+        settings=settings,
+        environment=_flat(facts["environment"]),
+        commands=[
+            f"vrbm reproduce {facts['experiment']} --preset {facts['preset']} --out {folder.name}"
+        ],
+    )
+    write(page, folder / "report.html")
+    return rows
+
+
+def _notes(results: Results) -> list[str]:
+    """Doubts about likelihoods, and trainings that did not end in the regular phase."""
+    notes = []
+    for name, seeds in results.numbers.items():
+        for seed, numbers in seeds.items():
+            notes += [f"{name}, seed {seed}: {remark}" for remark in numbers["remarks"]]
+            if numbers["training"]["phase"] in ("collapsed", "saturated"):
+                notes.append(f"{name}, seed {seed}: {numbers['training']['phase']}.")
+    return notes
+
+
+def _run_report(run: Run) -> None:
+    """The page of one training."""
+    facts, records = json.loads(run.facts.read_text()), run.read_records()
+    if not records:
+        raise ValueError(f"{run.folder} has no records yet: train for one epoch at least.")
+    last = records[-1]
+    shown = {
+        "ε, training rows": last["error_train"],
+        "ε, held-out rows": last["error_heldout"],
+        "mean size ⟨z⟩": last["mean_size"],
+        "chemical potential μ": last["mu"],
+        "active units, smooth count": last["active_units"],
+        "seconds of training": sum(record["seconds"] for record in records),
+    }
+    pictures = []
+    curve = learning_curve(records)
+    curves = {0: {name.removeprefix("curve_"): value for name, value in curve.items()}}
+    made = {"learning": (plots.learning_curves(curves), "Errors and mean size against epochs.")}
+    if run.model.exists():
+        model = storage.load(run.model)
+        weights, biases = row_averages(model)
+        shown["last unit with weights"] = effective_units(model).last_by_weights
+        made["weights"] = (
+            plots.weights_and_biases(weights, biases, most=len(weights)),
+            "Row average of |w| and |b| of the hidden units.",
+        )
+    for name, (figure, caption) in made.items():
+        png, _ = figures.save(figure, run.folder / "figures" / name)
+        pictures.append(Picture(png, caption))
+    rows = [
+        {"group": "", "quantity": name, "ours": number(value), "remark": ""}
+        for name, value in shown.items()
+        if value is not None and np.isfinite(value)
+    ]
+    evaluation = run.folder / "evaluation.json"
+    if evaluation.exists():
+        rows += _evaluated(json.loads(evaluation.read_text()))
+    state = "ended" if run.model.exists() else "not ended yet"
+    page = Page(
+        title=f"A training on {facts['data']['name']}",
+        summary=[f"After {last['epoch']} epochs, {state}; phase: {last['phase']}."],
+        rows=rows,
+        pictures=pictures,
+        settings={"Settings of the run": _flat({k: v for k, v in facts.items() if k != "data"})},
+        environment=_flat(environment()),
+        commands=[f"vrbm resume {run.folder.name}", f"vrbm evaluate {run.folder.name}"],
+    )
+    write(page, run.folder / "report.html")
+
+
+def _evaluated(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Likelihoods that `vrbm evaluate` has written."""
+    rows = []
+    for split in found["splits"]:
+        if (likelihood := split["likelihood"]) is not None:
+            ends = [likelihood["lower"], likelihood["upper"]]
+            known = all(end is not None for end in ends)
+            remark = f"between {ends[0]:.3f} and {ends[1]:.3f}" if known else ""
+            rows.append(
+                {
+                    "group": "",
+                    "quantity": f"log-likelihood, {split['split']} rows",
+                    "ours": f"{likelihood['mean']:.3f} nats",
+                    "remark": remark,
+                }
+            )
+    return rows
+
+
+def _flat(facts: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested facts as one level, with dotted names."""
+    flat: dict[str, Any] = {}
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{name}.")
+        elif value is not None:
+            listed = isinstance(value, list | tuple)
+            flat[f"{prefix}{name}"] = ", ".join(map(str, value)) if listed else value
+    return flat

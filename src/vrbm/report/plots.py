@@ -1,0 +1,208 @@
+"""The figures of a study: arrays in, figure out."""
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from vrbm.report.figures import COLOURS, STYLE
+
+WIDTH = 6.4
+
+
+def configurations(rows: np.ndarray, temperatures: Sequence[float]) -> Figure:
+    """Spin configurations (temperatures, n, L, L), a column for each temperature."""
+    columns, lines = rows.shape[:2]
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, WIDTH * lines / columns + 0.3), layout="constrained")
+        axes = figure.subplots(lines, columns, squeeze=False)
+        for column, T in enumerate(temperatures):
+            axes[0, column].set_title(f"$T = {T:g}$", fontsize=10)
+            for line in range(lines):
+                _picture(axes[line, column], rows[column, line])
+    return figure
+
+
+def images(rows: np.ndarray, labels: Sequence[str]) -> Figure:
+    """Binary images (labels, n, H, W), a line for each label."""
+    lines, columns = rows.shape[:2]
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, WIDTH * lines / columns), layout="constrained")
+        axes = figure.subplots(lines, columns, squeeze=False)
+        for line, label in enumerate(labels):
+            axes[line, 0].set_ylabel(label, rotation=0, ha="right", va="center")
+            for column in range(columns):
+                _picture(axes[line, column], rows[line, column])
+    return figure
+
+
+def _picture(axes: matplotlib.axes.Axes, image: np.ndarray) -> None:
+    axes.imshow(image, cmap="gray_r", vmin=-1, vmax=1, interpolation="none")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.spines[:].set_visible(True)
+    axes.spines[:].set_color("#999999")
+
+
+def learning_curves(
+    curves: Mapping[int, Mapping[str, np.ndarray]], expected: float | None = None
+) -> Figure:
+    """ε_train, ε_test and ⟨z⟩ against epochs, a shade for each seed.
+
+    `curves` holds, for each seed, arrays `epoch`, `error_train`, `error_test` and `mean_size`.
+    """
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, 5.6), layout="constrained")
+        upper, lower = figure.subplots(2, 1, sharex=True)
+        for number, curve in enumerate(curves.values()):
+            shade = 1 - 0.3 * min(number, 2)
+            for name, label, colour, line in (
+                ("error_train", "$\\varepsilon_\\mathrm{train}$", COLOURS[5], "-"),
+                ("error_test", "$\\varepsilon_\\mathrm{test}$", COLOURS[6], "--"),
+            ):
+                upper.loglog(
+                    curve["epoch"],
+                    curve[name],
+                    line,
+                    color=colour,
+                    alpha=shade,
+                    label=label if number == 0 else None,
+                )
+            lower.semilogx(curve["epoch"], curve["mean_size"], color=COLOURS[3], alpha=shade)
+        upper.set_ylabel("quadratic error $\\varepsilon$")
+        upper.legend()
+        lower.set_ylabel("mean size $\\langle z\\rangle$")
+        lower.set_xlabel("epoch")
+        lower.set_ylim(bottom=0)
+        if expected is not None:
+            lower.axhline(expected, color=COLOURS[9], linestyle=":", zorder=0)
+    return figure
+
+
+def size_distributions(profiles: Mapping[int, np.ndarray], expected: float | None = None) -> Figure:
+    """The average of p(z|v) against z for several K, where it is not negligible."""
+    styles = ("-", "--", "-.", ":")
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, 3.8), layout="constrained")
+        axes = figure.subplots()
+        ends = []
+        for number, (K, p) in enumerate(profiles.items()):
+            shown = np.flatnonzero(p > 1e-4)
+            ends += [shown[0] + 1, shown[-1] + 1]
+            axes.plot(
+                np.arange(1, len(p) + 1),
+                p,
+                styles[number % len(styles)],
+                marker="o",
+                markersize=3,
+                color=COLOURS[(5, 1, 3, 6, 7)[number % 5]],
+                label=f"$K = {K:,}$".replace(",", "{,}"),
+            )
+        axes.set_xlim(max(0, min(ends) - 2), max(ends) + 2)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("size of the hidden layer $z$")
+        axes.set_ylabel("average of $p(z\\,|\\,v)$")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        if expected is not None:
+            axes.axvline(expected, color=COLOURS[9], linestyle=":", zorder=0)
+        axes.legend()
+    return figure
+
+
+def weights_and_biases(
+    weights: np.ndarray, biases: np.ndarray, most: int, mark: float | None = None
+) -> Figure:
+    """(1/N) Σ_i |w_ai| and |b_a| of the first `most` hidden units, (K,) each."""
+    units = np.arange(1, min(most, len(weights)) + 1)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, 3.8), layout="constrained")
+        axes = figure.subplots()
+        axes.scatter(
+            units, biases[: len(units)], s=8, marker="x", linewidths=0.8, color=COLOURS[6],
+            label="$|\\beta_a|$",
+        )  # fmt: skip
+        axes.scatter(
+            units, weights[: len(units)], s=8, color=COLOURS[5], label="$\\overline{|w_a|}$"
+        )
+        axes.set_xlabel("hidden unit $a$")
+        axes.set_ylabel("absolute value")
+        axes.set_ylim(bottom=0)
+        if mark is not None:
+            axes.axvline(mark, color=COLOURS[9], linestyle=":", zorder=0)
+        axes.legend()
+    return figure
+
+
+def interaction_matrices(
+    matrices: Mapping[int, np.ndarray], scores: Mapping[int, float] | None = None
+) -> Figure:
+    """S^z (N, N) over its largest absolute value, for some sizes z."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
+        panels = figure.subplots(1, len(matrices), squeeze=False)[0]
+        for axes, (z, S) in zip(panels, matrices.items(), strict=True):
+            picture = axes.imshow(
+                S / np.abs(S).max(), cmap="RdBu_r", vmin=-1, vmax=1, interpolation="none"
+            )
+            title = f"$S^{{{z}}}$"
+            if scores is not None:
+                title += f", bonds found: {scores[z]:.3f}"
+            axes.set_title(title, fontsize=10)
+            axes.set_xlabel("visible unit $j$")
+            axes.spines[:].set_visible(True)
+        panels[0].set_ylabel("visible unit $i$")
+        figure.colorbar(picture, ax=list(panels), shrink=0.8)
+    return figure
+
+
+def digit_profiles(probabilities: np.ndarray, hidden: np.ndarray) -> Figure:
+    """p(z|v) and P(z ≥ a|v) for each label (labels, K), above; ⟨h_a⟩ (labels, K), below."""
+    survival = np.cumsum(probabilities[:, ::-1], axis=1)[:, ::-1]
+    most = int(np.flatnonzero(survival.max(axis=0) > 1e-3)[-1]) + 8
+    units = np.arange(1, probabilities.shape[1] + 1)[:most]
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, 6.4), layout="constrained")
+        upper, lower = figure.subplots(2, 1, sharex=True)
+        beyond = upper.twinx()
+        for digit in range(len(probabilities)):
+            colour = COLOURS[digit % len(COLOURS)]
+            upper.plot(units, probabilities[digit, :most], color=colour, label=str(digit))
+            beyond.plot(units, survival[digit, :most], "--", color=colour, linewidth=0.8)
+            lower.scatter(units, hidden[digit, :most], s=5, color=colour)
+        upper.set_ylabel("$p(z\\,|\\,v)$, lines")
+        upper.set_ylim(bottom=0)
+        beyond.set_ylabel("$P(z\\geq a\\,|\\,v)$, dashed")
+        beyond.spines.right.set_visible(True)
+        lower.axhline(0, color=COLOURS[9], linewidth=0.8, zorder=0)
+        lower.set_ylabel("$\\langle h^a\\rangle_v$")
+        lower.set_xlabel("size of the hidden layer $z$, unit $a$")
+        upper.legend(title="digit", ncols=2, loc="center left", fontsize=8)
+    return figure
+
+
+def error_and_likelihood(
+    points: Sequence[tuple[str, Sequence[float], Sequence[float]]], optimum: float | None = None
+) -> Figure:
+    """Test log-likelihood against test reconstruction error: (name, errors, likelihoods) each."""
+    marks = ("o", "s", "^", "D", "v", "P")
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, 4.4), layout="constrained")
+        axes = figure.subplots()
+        for number, (name, errors, likelihoods) in enumerate(points):
+            axes.scatter(
+                errors,
+                likelihoods,
+                s=30,
+                marker=marks[number % len(marks)],
+                color=COLOURS[(5, 3, 1, 6, 7, 0)[number % 6]],
+                label=name,
+            )
+        axes.set_xscale("log")
+        axes.set_xlabel("test reconstruction error $\\varepsilon$")
+        axes.set_ylabel("test log-likelihood, nats")
+        if optimum is not None:
+            axes.axhline(optimum, color=COLOURS[9], linestyle=":", label="exact optimum")
+        figure.legend(loc="outside lower center", ncols=1, fontsize=8)
+    return figure
