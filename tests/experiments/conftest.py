@@ -47,7 +47,7 @@ def digits_set() -> Dataset:
 
 @pytest.fixture(scope="session")
 def ising_preset() -> Preset:
-    return tiny(ISING_QUICK, **{"vrbm": 66, "vrbm-128": 12, "rbm": 10})
+    return tiny(ISING_QUICK, **{"vrbm": 66, "vrbm-128": 66})  # one size: compiled once
 
 
 @pytest.fixture(scope="session")
@@ -63,7 +63,7 @@ def ising_study(tmp_path_factory, ising_preset):
 
 @pytest.fixture(scope="session")
 def mnist_study(tmp_path_factory):
-    preset = tiny(MNIST_QUICK, **{"vrbm": 20, "vrbm-p2": 8, "rbm": 6})
+    preset = tiny(MNIST_QUICK, vrbm=20, rbm=6)
     folder = tmp_path_factory.mktemp("study") / "mnist"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mnist.mnist, "paper_set", digits_set)
