@@ -89,6 +89,18 @@ def test_report_of_the_ising_study(ising_study):
     assert {path.stem for path in (folder / "figures").glob("*.png")} == names
 
 
+def test_exported_records_give_the_same_report(ising_study, tmp_path):
+    folder, _ = ising_study
+    copy = tmp_path / "records" / "ising"
+    assert main(["report", str(folder), "--export", str(copy)]) == 0
+    assert not list(copy.rglob("*.safetensors"))
+    study_report(copy)
+    for name in ("table.json", "table.md"):
+        assert (copy / name).read_bytes() == (folder / name).read_bytes()
+    lines = (copy / "table.md").read_text().splitlines()
+    assert len({len(re.findall(r"(?<!\\\\)\\|", line)) for line in lines}) == 1
+
+
 def test_report_of_the_mnist_study(mnist_study):
     folder, _ = mnist_study
     rows = {row.quantity for row in study_report(folder)}

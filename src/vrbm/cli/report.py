@@ -12,9 +12,14 @@ class Report:
 
     folder: Positional[Path]
     """The folder of vrbm train or of vrbm reproduce."""
+    export: Path | None = None
+    """Copy the records of a study, without its models, to this folder; vrbm report reads it too."""
 
     def run(self) -> None:
         """Write the report and print its path."""
-        from vrbm.experiments.report import report
+        from vrbm.experiments.report import export, report
 
         print(f"wrote {report(self.folder)}")
+        if self.export is not None:
+            export(self.folder, self.export)
+            print(f"wrote {self.export}")

@@ -46,6 +46,8 @@ def study_report(folder: Path) -> list[Row]:
         temporary.write_text(
             json.dumps([row.facts() for row in rows], indent=1, ensure_ascii=False)
         )
+    with atomic(folder / "table.md") as temporary:
+        temporary.write_text(markdown(rows))
     pictures = []
     for name, (figure, caption) in FIGURES[facts["experiment"]](results).items():
         png, _ = figures.save(figure, folder / "figures" / name)
@@ -77,6 +79,29 @@ def study_report(folder: Path) -> list[Row]:
     )
     write(page, folder / "report.html")
     return rows
+
+
+def markdown(rows: list[Row]) -> str:
+    """The table for a page of documentation."""
+    lines = ["| quantity | paper | ours | counts as agreeing | verdict |", "| --- " * 5 + "|"]
+    group = ""
+    for row in rows:
+        if row.group != group:
+            group = row.group
+            lines.append(f"| **{group}** | | | | |")
+        ours = f"{row.ours}; {row.remark}" if row.remark else row.ours
+        cells = (row.quantity, row.paper, ours, row.accepted, row.verdict)
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def export(folder: Path, target: Path) -> None:
+    """Copy what a report is made from, without models and checkpoints, and the report's parts."""
+    wanted = ("study.json", "table.json", "table.md", "figures/*.png", "runs/*/measures.json")
+    for pattern in (*wanted, "runs/*/arrays.npz"):
+        for path in sorted(folder.glob(pattern)):
+            with atomic(target / path.relative_to(folder)) as temporary:
+                temporary.write_bytes(path.read_bytes())
 
 
 def _notes(results: Results) -> list[str]:
