@@ -30,6 +30,7 @@ _ISING = Member(
     weight_scale=1e-4,
     bias_scale=0.1,
 )
+_ISING_SHORTER = replace(_ISING, config=_mean_field(epochs=1000, rate=0.3, growth=2048))
 _ISING_LIKELIHOOD = Member(
     "vRBM with the paper's μ, persistent chains",
     max_hidden=400,
@@ -41,14 +42,14 @@ ISING_PAPER = Preset(
     name="paper",
     members={
         "vrbm": _ISING,
-        "vrbm-400": replace(_ISING, max_hidden=400),
-        "vrbm-200": replace(_ISING, max_hidden=200),
-        "vrbm-128": replace(_ISING, max_hidden=128),
+        "vrbm-400": replace(_ISING_SHORTER, max_hidden=400),
+        "vrbm-200": replace(_ISING_SHORTER, max_hidden=200),
+        "vrbm-128": replace(_ISING_SHORTER, max_hidden=128),
         "rbm": replace(
             _ISING,
             title="ordinary RBM, trained in the same way",
             max_hidden=100,
-            config=_mean_field(epochs=4000, rate=0.3, growth=1),
+            config=_mean_field(epochs=1000, rate=0.3, growth=1),
             potential=FixedSize(),
             weight_scale=0.1,
         ),
@@ -116,13 +117,16 @@ MNIST_PAPER = Preset(
     members={
         "vrbm": _MNIST,
         "vrbm-p2": replace(
-            _MNIST, title="vRBM with p = 2, in the same way", potential=Penalizing(p=2.0)
+            _MNIST,
+            title="vRBM with p = 2, in the same way",
+            config=_mean_field(epochs=2000, rate=0.3, growth=8),
+            potential=Penalizing(p=2.0),
         ),
         "rbm": replace(
             _MNIST,
             title="ordinary RBM, trained in the same way",
             max_hidden=200,
-            config=_mean_field(epochs=7000, rate=0.3, growth=1),
+            config=_mean_field(epochs=2000, rate=0.3, growth=1),
             potential=FixedSize(),
         ),
         "vrbm-likelihood": _MNIST_LIKELIHOOD,
