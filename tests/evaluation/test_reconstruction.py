@@ -8,7 +8,7 @@ from vrbm.data.arrays import from_array
 from vrbm.data.dataset import Domain
 from vrbm.evaluation.reconstruction import errors_by_split, nearest_state, reconstruction_errors
 from vrbm.training import MeanField, error
-from vrbm.training.loop import _measure
+from vrbm.training.monitor import measure
 
 KEY = jax.random.key(3)
 
@@ -123,7 +123,7 @@ def test_the_record_of_a_training_has_the_same_error():
     assert list(found) == ["train", "test"]
     for split, rows, _ in data.splits():
         v = model.visible.encode(rows)
-        recorded = _measure(model, v, KEY, MeanField(), True)["error"]
+        recorded = measure(model, v, KEY, MeanField(), True, model.max_hidden)["error"]
         assert recorded == pytest.approx(found[split].mean_field.quadratic, rel=1e-12)
 
 
