@@ -75,8 +75,8 @@ def _settled(found: dict[str, Any]) -> str:
     note = (
         f"Ising data, N = 64, batch 100, mean-field CD-2, a window of {found['window']} units. An "
         f"ordinary RBM of 128 units takes {1e3 * times['ordinary']:.3f} ms; with all units moved "
-        f"in each step K = 2000 takes {1e3 * times['moved']:.3f} ms, and {1e3 * times['full']:.2f} ms "
-        "with all units computed."
+        f"in each step K = 2000 takes {1e3 * times['moved']:.3f} ms, and with all units computed "
+        f"{1e3 * times['full']:.2f} ms."
     )
     head = ["K", "ms a step", "/ RBM of 128", "MiB at batch 100", "MiB at batch 1000"]
     return f"## A settled vRBM\n\n{note}\n\n" + _table(head, rows)

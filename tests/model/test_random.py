@@ -43,5 +43,5 @@ def test_numbers_are_uniform(impl, dtype):
 def test_the_ends_of_the_range(monkeypatch):
     words = jnp.array([0, 0xFFFFFFFF], jnp.uint32)
     monkeypatch.setattr(random, "bits", lambda key, shape: (words, words))
-    assert_array_equal(random.uniform(None, (2,), jnp.float32), [1.0, 2.0**-23])
-    assert_array_equal(random.uniform(None, (2,), jnp.float64), [1.0, 2.0**-52])
+    assert_array_equal(random.uniform(jax.random.key(0), (2,), jnp.float32), [1.0, 2.0**-23])
+    assert_array_equal(random.uniform(jax.random.key(0), (2,), jnp.float64), [1.0, 2.0**-52])

@@ -5,6 +5,7 @@ more than a layer's matrix product; here they are one fused pass (docs/design_no
 """
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -37,7 +38,7 @@ def bits(key: RandomKey, shape: tuple[int, ...]) -> tuple[jax.Array, jax.Array]:
     return x, y
 
 
-def uniform(key: RandomKey, shape: tuple[int, ...], dtype: np.dtype) -> Field:
+def uniform(key: RandomKey, shape: tuple[int, ...], dtype: Any) -> Field:
     """Numbers u in (0, 1]: multiples of 2^−23 in float32, of 2^−52 in float64."""
     x, y = bits(key, shape)
     if dtype == jnp.float64:
