@@ -4,6 +4,7 @@ VENV ?= .venv
 LOCK ?= requirements/locked.txt
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(notdir $(LOCK))
+BENCH ?= .venv-bench
 
 .PHONY: demo test lint types imports docs unit test-slow test-browser bench format lock clean
 
@@ -41,17 +42,26 @@ test-slow: $(READY)
 test-browser: $(READY)
 	$(BIN)/pytest -m browser tests/experiments/test_browser.py
 
-bench: $(READY)
-	$(BIN)/python benchmarks/scan.py
+# Against peers and against the bare matrix products; nothing else should run meanwhile. Where torch
+# for CPUs has an index of its own: make bench TORCH_INDEX=…
+bench: $(BENCH)/.ready
+	$(BENCH)/bin/python benchmarks/run.py
+	$(BENCH)/bin/python benchmarks/accept.py docs/benchmarks/results.json
+
+$(BENCH)/.ready: pyproject.toml $(LOCK) requirements/bench.txt
+	$(PYTHON) -m venv --clear $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -c $(LOCK) -c requirements/bench.txt -e ".[bench]"
+	touch $@
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Rewrites both requirement files from pyproject.toml: the newest versions, and the lowest that we claim.
+# Rewrites requirement files from pyproject.toml: the newest versions, and the lowest that we claim;
+# requirements/bench.txt pins the peers of the benchmarks by hand.
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile -q --universal --python-version 3.11 --all-extras --no-header --no-annotate --upgrade pyproject.toml -o requirements/locked.txt
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --extra cuda --extra io --extra dev --extra docs --no-header --no-annotate --upgrade pyproject.toml -o requirements/locked.txt
 	$(BIN)/uv pip compile -q --resolution lowest-direct --python-version 3.11 --extra dev --extra docs --no-header --no-annotate pyproject.toml -o requirements/lowest.txt
 
 clean:

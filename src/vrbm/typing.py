@@ -27,6 +27,7 @@ HiddenBias: TypeAlias = Float[Array, "hidden"]
 VisibleBias: TypeAlias = Float[Array, "visible"]
 Windowed: TypeAlias = Float[Array, "window"]  # the first units, that a training step computes
 Price: TypeAlias = Scalar | HiddenBias
+SumsOverUnits: TypeAlias = Float[Array, "sums"]
 
 #: Spins ±1 of lattices, flattened row by row; and exact or measured numbers of any shape.
 Spins: TypeAlias = Int8[np.ndarray, "*batch sites"]

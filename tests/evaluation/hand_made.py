@@ -28,7 +28,7 @@ def chains(model, n, steps, burn_in, seed=0):
     @jax.jit
     def run(v, keys):
         def step(v, key):
-            v = gibbs_step(model, v, key)
+            v = gibbs_step(model, model.response(v), key)
             return v, v.astype(jax.numpy.int8)
 
         return jax.lax.scan(step, v, keys)[1]

@@ -11,7 +11,7 @@ import vrbm
 from tests.evaluation.small import PAIRS, random_model
 from tests.model.oracle import POTENTIALS
 from vrbm.evaluation import annealing
-from vrbm.evaluation.path import Path, fields_of_mean, needed_width, path
+from vrbm.evaluation.path import Path, fields_of_mean, path
 from vrbm.training import window
 from vrbm.training.tempered import tempered
 
@@ -79,7 +79,7 @@ def test_idle_units_are_cut_without_loss(potential, dtype):
     model = vrbm.GrandCanonicalRBM(
         W.astype(dtype), b.astype(dtype), np.zeros(6, dtype), potential=POTENTIALS[potential][0]
     )
-    width = needed_width(model)
+    width = window.enough(model)
     assert 5 < width < 300
     cut = path(model).model
     assert cut.max_hidden == width
@@ -95,9 +95,9 @@ def test_units_that_are_not_optional_are_kept():
     model = vrbm.GrandCanonicalRBM(np.zeros((40, 3)), np.zeros(40), np.zeros(3))
     fixed = vrbm.GrandCanonicalRBM(model.W, model.b, model.c, potential=vrbm.FixedSize())
     growing = vrbm.GrandCanonicalRBM(model.W, model.b, model.c, potential=vrbm.Constant(-0.1))
-    assert needed_width(fixed) == needed_width(growing) == 40
+    assert window.enough(fixed) == window.enough(growing) == 40
     # Σ_{n≥A} e^{−n} = 2^−55 at A = 38.6
-    assert needed_width(model) == 39
+    assert window.enough(model) == 39
 
 
 def test_equal_lengths():

@@ -6,9 +6,9 @@ import pytest
 import vrbm
 from vrbm.data.arrays import from_array
 from vrbm.data.dataset import Domain
-from vrbm.evaluation.reconstruction import errors_by_split, nearest_state, reconstruction_errors
+from vrbm.evaluation.reconstruction import errors_by_split, reconstruction_errors
 from vrbm.training import MeanField, error
-from vrbm.training.loop import _measure
+from vrbm.training.monitor import measure
 
 KEY = jax.random.key(3)
 
@@ -123,14 +123,14 @@ def test_the_record_of_a_training_has_the_same_error():
     assert list(found) == ["train", "test"]
     for split, rows, _ in data.splits():
         v = model.visible.encode(rows)
-        recorded = _measure(model, v, KEY, MeanField(), True)["error"]
+        recorded = measure(model, v, KEY, MeanField(), True, model.max_hidden)["error"]
         assert recorded == pytest.approx(found[split].mean_field.quadratic, rel=1e-12)
 
 
 def test_nearest_state():
     means = jnp.asarray([-0.9, 0.0, 0.1, 1.0])
-    np.testing.assert_array_equal(nearest_state(vrbm.Spin(), means), [-1, -1, 1, 1])
-    np.testing.assert_array_equal(nearest_state(vrbm.Binary(), jnp.asarray([0.4, 0.6])), [0, 1])
+    np.testing.assert_array_equal(vrbm.Spin().nearest(means), [-1, -1, 1, 1])
+    np.testing.assert_array_equal(vrbm.Binary().nearest(jnp.asarray([0.4, 0.6])), [0, 1])
     assert error.quadratic(jnp.asarray([[1.0, 2.0]])).tolist() == [5.0]
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from vrbm.model import layer_size
+from vrbm.model import layer_size, random
 
 
 def plain(steps):
@@ -25,8 +25,15 @@ SIZES = [1, 2, 7, 8, 9, 63, 64, 65, 130, 513]
 @pytest.mark.parametrize("size", SIZES)
 def test_one_pass_equals_two_cumulative_sums(size):
     steps = np.random.default_rng(size).normal(-0.1, 1, (3, 2, size))
-    for value, expected in zip(layer_size.scan(jnp.asarray(steps)), plain(steps), strict=True):
+    sizes = layer_size.scan(jnp.asarray(steps))
+    for value, expected in zip(sizes[:4], plain(steps), strict=True):
         assert_allclose(value, expected, rtol=1e-11, atol=1e-14)
+    assert_allclose(sizes.log_last, np.log(plain(steps)[2][..., -1]), rtol=1e-9)
+    for block in (8, 128):
+        for reverse in (False, True):
+            sums = layer_size._blocked_sum(jnp.asarray(steps), block, reverse)
+            expected = np.cumsum(steps[..., ::-1], -1)[..., ::-1] if reverse else plain(steps)[0]
+            assert_allclose(sums, expected, atol=1e-12)
 
 
 @settings(max_examples=20, deadline=None)
@@ -76,10 +83,12 @@ def test_samples_follow_the_probabilities():
 
 
 def test_a_draw_never_falls_into_a_tail_below_the_resolution(monkeypatch):
-    """A uniform number of exactly 0 must not select every size with a probability above 0."""
-    monkeypatch.setattr(jax.random, "uniform", lambda key, shape, dtype: jnp.zeros(shape, dtype))
+    """The smallest uniform number must not select every size with a probability above 0."""
+    smallest = lambda key, shape, dtype: jnp.full(shape, 2.0**-23, dtype)  # noqa: E731
+    monkeypatch.setattr(random, "uniform", smallest)
     survival = jnp.array([1.0, 1e-30, 1e-38], jnp.float32)
-    sizes = layer_size.SizeScan(survival, jnp.float32(0), survival, survival)
+    zero = jnp.float32(0)
+    sizes = layer_size.SizeScan(survival, zero, survival, survival, zero)
     assert layer_size.sample(jax.random.key(0), sizes) == 1
 
 

@@ -24,21 +24,23 @@ from vrbm.training.gradient import (
 def exact_gradient(model, rows, weights):
     """The gradient whose negative phase is all states, each as often as p(v) says."""
     prices, pull = jax.vjp(
-        lambda W, b: model.potential.prices(W, b, model.hidden), model.W, model.b
+        lambda W, b, _: model.potential.prices(W, b, model.hidden), model.W, model.b, jnp.zeros(0)
     )
     view = window.narrow(model, prices, model.max_hidden)
     states = jnp.asarray(vrbm.exact.states(model.visible, model.n_visible))
     p = vrbm.exact.visible_probabilities(model)
 
+    def at(row):
+        return gradient(model, pull, view.response(row[None]), zero)[0]
+
     def average(w):
         # The mean over one row is the value at that row, and the gradient is linear in averages.
         parts = [
-            jax.tree.map(lambda x, wi=wi: wi * x, gradient(model, view, pull, s[None], zero)[0])
-            for wi, s in zip(w, states, strict=True)
+            jax.tree.map(lambda x, wi=wi: wi * x, at(s)) for wi, s in zip(w, states, strict=True)
         ]
         return jax.tree.map(lambda *x: sum(x), *parts)
 
-    zero = states[:1]
+    zero = view.response(states[:1])
     return jax.tree.map(jnp.subtract, average(weights), average(p))
 
 

@@ -95,8 +95,8 @@ def test_swaps_move_values_between_neighbours(parity):
     )
     marks = jnp.arange(4.0)[:, None, None] * jnp.ones((4, 2, 3)) / 4
 
-    def kept(model, v, key, k):
-        return v, met(model, v)
+    def kept(model, response, key, k):
+        return response.v, met(response)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("vrbm.training.tempered.gibbs_chain", kept)

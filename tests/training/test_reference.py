@@ -27,15 +27,15 @@ def test_reconstruction_error_and_gradient(case):
     assert_allclose(epsilon, cd["epsilon"], atol=1e-9)
 
     prices, pull = jax.vjp(
-        lambda W, b: model.potential.prices(W, b, model.hidden), model.W, model.b
+        lambda W, b, _: model.potential.prices(W, b, model.hidden), model.W, model.b, jnp.zeros(0)
     )
     ones = jnp.zeros(model.max_hidden).at[0].set(1.0)  # all units have the same price
-    dmu_dW, dmu_db = pull(ones)
+    dmu_dW, dmu_db, _ = pull(ones)
     assert_allclose(dmu_dW, cd["dmu_dW"], atol=1e-9)
     assert_allclose(dmu_db, cd["dmu_db"], atol=1e-9)
 
     view = window.narrow(model, prices, model.max_hidden)
-    computed, statistics = gradient(model, view, pull, v, info.v)
+    computed, statistics = gradient(model, pull, view.response(v), view.response(info.v))
     assert_allclose(statistics.delta_size, cd["delta_z"], atol=1e-9)
     for name in "Wbc":
         assert_allclose(getattr(computed, name), cd[f"grad_{name}"], atol=1e-9)

@@ -77,7 +77,7 @@ def path(model: GrandCanonicalRBM, base: Values | None = None) -> Path:
 
     `base` are the fields c₀, (N,); zero by default.
     """
-    cut = window.narrow(model, model.prices(), needed_width(model))
+    cut = window.narrow(model, model.prices(), window.enough(model))
     if base is None:
         return Path(cut, jnp.zeros_like(model.c))
     c0 = checks.numbers("base", base, model.W.dtype)
@@ -87,12 +87,6 @@ def path(model: GrandCanonicalRBM, base: Values | None = None) -> Path:
             "units."
         )
     return Path(cut, c0)
-
-
-def needed_width(model: GrandCanonicalRBM) -> int:
-    """The smallest A such that layers cut at A have the same F_β(v) for all v and β, or K."""
-    small = np.log(window.tolerance(np.dtype(model.W.dtype)))
-    return int(np.argmax(window.log_odds_bound(model) <= small)) + 1
 
 
 def fields_of_mean(model: GrandCanonicalRBM, rows: Values) -> VisibleBias:

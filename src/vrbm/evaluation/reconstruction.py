@@ -13,10 +13,10 @@ import numpy as np
 
 from vrbm.data.dataset import Dataset, Domain
 from vrbm.evaluation.blocks import Blocks
-from vrbm.model import GrandCanonicalRBM, Unit, checks
+from vrbm.model import GrandCanonicalRBM, checks
 from vrbm.training import error
 from vrbm.training.negative import MeanField
-from vrbm.typing import RandomKey, Visible
+from vrbm.typing import RandomKey
 
 
 class Error(NamedTuple):
@@ -72,9 +72,7 @@ def reconstruction_errors(
     blocks = Blocks(model, data, domain, block_rows)
     sums, number = np.zeros(7), 0
     for rows, count in blocks:
-        found = _row_errors(
-            model, jnp.asarray(rows), jnp.asarray(number), key, kernel, blocks.are_states
-        )
+        found = _row_errors(model, jnp.asarray(rows), jnp.asarray(number), key, kernel)
         sums += np.asarray(found, np.float64)[:, :count].sum(axis=1)
         number += count
     mean = (sums / len(blocks)).tolist()
@@ -111,7 +109,6 @@ def _row_errors(
     first: Any,
     key: RandomKey,
     kernel: MeanField,
-    are_states: bool,
 ) -> Any:
     """Quadratic and absolute errors of the three kinds, and whether rounding was right, (7, n)."""
 
@@ -124,15 +121,9 @@ def _row_errors(
     keys = jax.vmap(lambda number: jax.random.fold_in(key, number))(first + jnp.arange(len(v)))
     y, sampled = jax.vmap(fields)(v, keys)
     kinds = (
-        error.residuals(model, v, y, are_states),
-        v - nearest_state(model.visible, model.visible.mean(y)),
+        model.visible.residual_of_value(v, y),
+        v - model.visible.nearest(model.visible.mean(y)),
         v - sampled,
     )
     values = [f(r) for r in kinds for f in (error.quadratic, lambda r: jnp.abs(r).sum(axis=-1))]
     return jnp.stack([*values, (kinds[1] == 0).all(axis=-1).astype(v.dtype)])
-
-
-def nearest_state(unit: Unit, mean: Visible) -> Visible:
-    """The state of the unit that is nearest to a mean value; of two, the lower."""
-    states = jnp.asarray(unit.states, mean.dtype)
-    return states[jnp.argmin(jnp.abs(mean[..., None] - states), axis=-1)]

@@ -9,11 +9,14 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from vrbm.model import random
 from vrbm.model.linear import dot
 from vrbm.typing import Batch, Hidden, RandomKey, Sizes
 
-# Width of the triangular products. Measured: benchmarks/scan.py, docs/design_notes.md.
-BLOCK = 8
+# Width of the triangular products. Measured: benchmarks/scan.py, docs/design_notes.md. On an
+# accelerator the number of products counts, and not their size.
+BLOCK = 16
+ACCELERATOR_BLOCK = 128
 
 
 class SizeScan(NamedTuple):
@@ -27,30 +30,43 @@ class SizeScan(NamedTuple):
     """p(z|v), (batch, K)"""
     survival: Hidden
     """P(z ≥ a|v), (batch, K)"""
+    log_last: Batch
+    """log p(z = K|v), (batch,)"""
 
 
-def _running_sum(x: Hidden, *, reverse: bool = False) -> Hidden:
-    """Σ_{a≤z} x_a along the last axis, or Σ_{a≥z} x_a, by triangular products of width `BLOCK`.
+def running_sum(x: Hidden, *, reverse: bool = False) -> Hidden:
+    """Σ_{a≤z} x_a along the last axis, or Σ_{a≥z} x_a."""
+    if x.shape[-1] <= BLOCK:
+        return _blocked_sum(x, BLOCK, reverse)
+    return jax.lax.platform_dependent(
+        x,
+        cpu=lambda x: _blocked_sum(x, BLOCK, reverse),
+        default=lambda x: _blocked_sum(x, ACCELERATOR_BLOCK, reverse),
+    )
+
+
+def _blocked_sum(x: Hidden, block: int, reverse: bool) -> Hidden:
+    """Running sums by triangular products of width `block`.
 
     Sums inside each block by a small matrix product, and those over the blocks before it by the
     same rule on their totals, moved on by one block. Nothing is subtracted.
     """
     *batch, size = x.shape
-    width = min(size, BLOCK)
+    width = min(size, block)
     triangle = jnp.triu(jnp.ones((width, width), x.dtype))
     triangle = triangle.T if reverse else triangle
     if size == width:
         return dot(x, triangle)
-    blocks = -(-size // BLOCK)
+    blocks = -(-size // block)
     same = [(0, 0)] * len(batch)
-    split = jnp.pad(x, [*same, (0, blocks * BLOCK - size)]).reshape(*batch, blocks, BLOCK)
+    split = jnp.pad(x, [*same, (0, blocks * block - size)]).reshape(*batch, blocks, block)
     inner = dot(split, triangle)
     if reverse:
         totals = jnp.pad(inner[..., 1:, 0], [*same, (0, 1)])
     else:
         totals = jnp.pad(inner[..., :-1, -1], [*same, (1, 0)])
-    sums = inner + _running_sum(totals, reverse=reverse)[..., None]
-    return sums.reshape(*batch, blocks * BLOCK)[..., :size]
+    sums = inner + _blocked_sum(totals, block, reverse)[..., None]
+    return sums.reshape(*batch, blocks * block)[..., :size]
 
 
 def scan(steps: Hidden) -> SizeScan:
@@ -58,16 +74,18 @@ def scan(steps: Hidden) -> SizeScan:
 
     ∂ log_norm / ∂s_a = P(z ≥ a|v) [vRBM:DerivativeOfFreeEnergy].
     """
-    log_weights = _running_sum(steps)
+    log_weights = running_sum(steps)
     peak = jax.lax.stop_gradient(log_weights.max(axis=-1, keepdims=True))
     weights = jnp.exp(log_weights - peak)
-    tails = _running_sum(weights, reverse=True)
+    tails = running_sum(weights, reverse=True)
     total = tails[..., :1]
+    log_norm = (peak + jnp.log(total))[..., 0]
     return SizeScan(
         log_weights=log_weights,
-        log_norm=(peak + jnp.log(total))[..., 0],
+        log_norm=log_norm,
         probabilities=weights / total,
         survival=tails / total,
+        log_last=log_weights[..., -1] - log_norm,
     )
 
 
@@ -80,6 +98,7 @@ def full(steps: Hidden) -> SizeScan:
         log_norm=log_norm,
         probabilities=jnp.broadcast_to(last.astype(steps.dtype), steps.shape),
         survival=jnp.ones_like(steps),
+        log_last=jnp.zeros_like(log_norm),
     )
 
 
@@ -99,5 +118,5 @@ def sample(key: RandomKey, sizes: SizeScan) -> Sizes:
     A float32 u is at least 2^−23, so that sizes whose tail is less probable are never drawn.
     """
     batch, dtype = sizes.survival.shape[:-1], sizes.survival.dtype
-    u = 1 - jax.random.uniform(key, (*batch, 1), dtype)
+    u = random.uniform(key, (*batch, 1), dtype)
     return jnp.maximum((u <= sizes.survival).sum(axis=-1), 1)

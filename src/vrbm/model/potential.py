@@ -18,7 +18,7 @@ import numpy as np
 from vrbm.model import checks, layer_size
 from vrbm.model.layer_size import SizeScan
 from vrbm.model.units import Unit
-from vrbm.typing import Field, Hidden, HiddenBias, Price, Scalar, Weights
+from vrbm.typing import Field, Hidden, HiddenBias, Price, Scalar, SumsOverUnits, Weights
 
 
 def _leaf(name: str, least: float = -float("inf")) -> Callable[[Any], Any]:
@@ -37,6 +37,8 @@ class Potential(eqx.Module):
 
     #: Whether a layer may do without its last units.
     units_are_optional: ClassVar[bool] = True
+    #: Whether μ depends on the units through sums over them alone: `sums` and `value_of_sums`.
+    is_of_sums: ClassVar[bool] = False
 
     @abstractmethod
     def value(self, W: Weights, b: HiddenBias, hidden: Unit) -> Price:
@@ -44,7 +46,23 @@ class Potential(eqx.Module):
 
     def prices(self, W: Weights, b: HiddenBias, hidden: Unit) -> HiddenBias:
         """What unit a costs in the steps of the size: μ_a, plus log 2 where that is absorbed."""
-        mu = self.value(W, b, hidden)
+        return self._priced(self.value(W, b, hidden), b, hidden)
+
+    def sums(self, W: Weights, b: HiddenBias) -> SumsOverUnits:
+        """What μ needs to know of the units: sums over them of one or more numbers."""
+        raise NotImplementedError
+
+    def value_of_sums(self, sums: SumsOverUnits) -> Scalar:
+        """μ, given the sums over all units."""
+        raise NotImplementedError
+
+    def prices_beside(
+        self, W: Weights, b: HiddenBias, others: SumsOverUnits, hidden: Unit
+    ) -> HiddenBias:
+        """The prices of units that are not alone: `others` are the sums over those beside them."""
+        return self._priced(self.value_of_sums(self.sums(W, b) + others), b, hidden)
+
+    def _priced(self, mu: Price, b: HiddenBias, hidden: Unit) -> HiddenBias:
         if self.absorb_log2:
             mu = mu + hidden.cumulant(jnp.zeros_like(mu))
         return jnp.broadcast_to(mu, b.shape)
@@ -59,11 +77,20 @@ def energy_quanta(W: Weights, b: HiddenBias, p: float) -> HiddenBias:
     return _power(W, p).mean(axis=1) + _power(b, p)
 
 
+@jax.custom_jvp
+def _magnitude(x: Field) -> Field:
+    """|x| with the derivative 0 at 0, where that of `jnp.abs` is 1."""
+    return jnp.abs(x)
+
+
+_magnitude.defjvps(lambda dx, _, x: jnp.sign(x) * dx)
+
+
 def _power(x: Field, p: float) -> Field:
-    """|x|^p with the derivative 0 at 0, where that of `jnp.abs` is 1."""
+    """|x|^p."""
     if p % 2 == 0:
         return x ** int(p)
-    magnitude = x * jnp.sign(x)
+    magnitude = _magnitude(x)
     return magnitude if p == 1 else magnitude**p
 
 
@@ -96,15 +123,24 @@ class Penalizing(Potential):
     smooth: bool = eqx.field(default=False, static=True)
     absorb_log2: bool = eqx.field(default=True, static=True)
 
-    def value(self, W: Weights, b: HiddenBias, hidden: Unit) -> Scalar:
-        """Σ ℰ_a / Σ tanh ℰ_a = 1 + Σ (ℰ_a − tanh ℰ_a) / Σ tanh ℰ_a, or its smooth form.
+    is_of_sums: ClassVar[bool] = True
 
-        The second form keeps ∂μ of a layer that is almost idle, where the first cancels; a layer
-        of zeros has μ = 1.
-        """
+    def value(self, W: Weights, b: HiddenBias, hidden: Unit) -> Scalar:
+        """Σ ℰ_a / Σ tanh ℰ_a, or its smooth form."""
+        return self.value_of_sums(self.sums(W, b))
+
+    def sums(self, W: Weights, b: HiddenBias) -> SumsOverUnits:
+        """Σ (ℰ_a − tanh ℰ_a) and Σ tanh ℰ_a."""
         quanta = energy_quanta(W, b, self.p)
-        excess = _excess_over_tanh(quanta).sum()
-        density = 1 + excess / jnp.maximum(active_units(quanta), 1e-15)
+        return jnp.stack([_excess_over_tanh(quanta).sum(), active_units(quanta)])
+
+    def value_of_sums(self, sums: SumsOverUnits) -> Scalar:
+        """1 + Σ (ℰ_a − tanh ℰ_a) / Σ tanh ℰ_a, or its smooth form.
+
+        So ∂μ of a layer that is almost idle keeps its digits, where Σ ℰ_a / Σ tanh ℰ_a cancels; a
+        layer of zeros has μ = 1.
+        """
+        density = 1 + sums[0] / jnp.maximum(sums[1], 1e-15)
         return jnp.cosh(jnp.minimum(density, 40)) / jnp.cosh(1.0) if self.smooth else density
 
 
@@ -113,10 +149,19 @@ class Constant(Potential):
 
     mu: Any = eqx.field(converter=_leaf("mu"))  # type: ignore[misc]
     absorb_log2: bool = eqx.field(default=True, static=True)
+    is_of_sums: ClassVar[bool] = True
 
     def value(self, W: Weights, b: HiddenBias, hidden: Unit) -> Scalar:
         """The constant, as an array of the model's type."""
-        return jnp.asarray(self.mu, b.dtype)
+        return self.value_of_sums(self.sums(W, b))
+
+    def sums(self, W: Weights, b: HiddenBias) -> SumsOverUnits:
+        """0: no unit matters."""
+        return jnp.zeros(1, b.dtype)
+
+    def value_of_sums(self, sums: SumsOverUnits) -> Scalar:
+        """The constant."""
+        return jnp.asarray(self.mu, sums.dtype)
 
 
 class FixedSize(Potential):

@@ -1,6 +1,6 @@
 r"""The grand-canonical restricted Boltzmann machine: energies, free energies, conditionals."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -23,6 +23,19 @@ from vrbm.typing import (
     VisibleBias,
     Weights,
 )
+
+
+class Response(NamedTuple):
+    """The hidden layer given v: one product and one scan, from which all else follows."""
+
+    v: Visible
+    """(…, N)"""
+    fields: Hidden
+    """x_a = Σ_i w_ai v_i + b_a, (…, K)"""
+    sizes: SizeScan
+    """z given v"""
+    mean: Hidden
+    """⟨h_a⟩_v, (…, K)"""
 
 
 class GrandCanonicalRBM(eqx.Module):
@@ -181,6 +194,13 @@ class GrandCanonicalRBM(eqx.Module):
         terms = jnp.where(sizes.probabilities > 0, sizes.probabilities * sizes.log_weights, 0)
         return -dot(v, self.c) - terms.sum(axis=-1)
 
+    def response(self, v: Values) -> Response:
+        """⟨h⟩ and all about z given v; under `jax.jit`, what is not used is not computed."""
+        v = self._visible(v)
+        x = self._fields(v)
+        sizes = self._sizes_in(x)
+        return Response(v, x, sizes, sizes.survival * self.hidden.mean(x))
+
     def size_probabilities(self, v: Values) -> Hidden:
         """p(z|v) for z = 1..K [z_conditionalProbability]."""
         return self._sizes(self._visible(v)).probabilities
@@ -208,8 +228,7 @@ class GrandCanonicalRBM(eqx.Module):
 
     def mean_hidden(self, v: Values) -> Hidden:
         """⟨h_a⟩_v = P(z ≥ a|v) Γ'(x_a), (…, K) [h_VEV]."""
-        v = self._visible(v)
-        return self._sizes(v).survival * self.hidden.mean(self._fields(v))
+        return self.response(v).mean
 
     def sample_hidden(self, key: RandomKey, v: Values, z: Values) -> Hidden:
         """Draw h from p(h|v, z); entries beyond z are 0.
@@ -218,9 +237,13 @@ class GrandCanonicalRBM(eqx.Module):
         """
         v = self._visible(v)
         z = checks.layer_size("z", z, self.max_hidden, v.shape[:-1])
-        by_unit = jnp.moveaxis(self._fields(v), -1, 0)
-        h = jnp.moveaxis(self.hidden.sample(checks.random_key(key), by_unit), 0, -1)
-        return self._within(h, z)
+        return self._draw_hidden(checks.random_key(key), self._fields(v), z)
+
+    def sample_response(self, key: RandomKey, response: Response) -> tuple[Hidden, Sizes]:
+        """Draw z from p(z|v) and h from p(h|v, z)."""
+        size_key, hidden_key = jax.random.split(checks.random_key(key))
+        z = layer_size.sample(size_key, response.sizes)
+        return self._draw_hidden(hidden_key, response.fields, z), z
 
     def mean_visible(self, h: Values, z: Values) -> Visible:
         """⟨v_i⟩_{h,z} = Γ'(Σ_{a≤z} h_a w_ai + c_i) [v_VEV]."""
@@ -239,8 +262,16 @@ class GrandCanonicalRBM(eqx.Module):
         return dot(v, self.W.T) + self.b
 
     def _sizes(self, v: Visible) -> SizeScan:
-        """Everything about z given v, from the steps Γ(x_a) − μ_a."""
-        return self.potential.sizes(self.hidden.cumulant(self._fields(v)) - self.prices())
+        """Everything about z given v."""
+        return self._sizes_in(self._fields(v))
+
+    def _sizes_in(self, x: Hidden) -> SizeScan:
+        """Everything about z in the fields x, from the steps Γ(x_a) − μ_a."""
+        return self.potential.sizes(self.hidden.cumulant(x) - self.prices())
+
+    def _draw_hidden(self, key: RandomKey, x: Hidden, z: Sizes) -> Hidden:
+        by_unit = jnp.moveaxis(x, -1, 0)
+        return self._within(jnp.moveaxis(self.hidden.sample(key, by_unit), 0, -1), z)
 
     def _within(self, h: Hidden, z: Sizes) -> Hidden:
         """h with its entries beyond z set to 0."""

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 
 from vrbm.model import GrandCanonicalRBM
 from vrbm.model.linear import dot
-from vrbm.training.negative import Met, met
-from vrbm.typing import Chains, HiddenBias, Scalar, Visible, VisibleBias, Weights
+from vrbm.model.rbm import Response
+from vrbm.typing import Field, Hidden, HiddenBias, Scalar, Visible, VisibleBias, Weights
 
 
 class Parameters(NamedTuple):
@@ -35,50 +35,54 @@ def moved(model: GrandCanonicalRBM, step: Parameters) -> GrandCanonicalRBM:
 class Statistics(eqx.Module):
     """What the gradient took from a batch."""
 
-    met: Met
-    """sizes at the rows of data and model"""
     delta_size: Scalar
     """⟨z⟩_data − ⟨z⟩_model"""
     mean_hidden: HiddenBias
     """⟨h_a⟩_data, (K,)"""
+    price_of_others: Field
+    """Σ_b ∂μ_b/∂o [P(z ≥ b)_data − P(z ≥ b)_model], o being what else the prices depend on"""
 
 
 def gradient(
     model: GrandCanonicalRBM,
-    view: GrandCanonicalRBM,
-    pull: Callable[[HiddenBias], tuple[jax.Array, jax.Array]],
-    data: Visible,
-    fantasy: Chains,
+    pull: Callable[[HiddenBias], tuple[jax.Array, jax.Array, jax.Array]],
+    data: Response,
+    fantasy: Response,
+    residual: Visible | None = None,
 ) -> tuple[Parameters, Statistics]:
     r"""∂⟨log p⟩/∂λ with the price of the size.
 
     ⟨h_a v_i⟩_data − ⟨h_a v_i⟩_model − Σ_b ∂μ_b/∂w_ai [P(z ≥ b)_data − P(z ≥ b)_model], likewise for
     b, and ⟨v_i⟩_data − ⟨v_i⟩_model for c. With one price for all units the sum is ∂μ Δ⟨z⟩.
 
-    `view` is the model's first A units, `pull` the pull-back of the prices: units beyond A have no
-    other part of the gradient than the price.
+    `pull` is the pull-back of the prices to W, b and what else they depend on. The responses may be
+    those of the model's first A units: units beyond have no other part than the price.
+
+    `residual` is v_data − v_model where the rows belong together, as in mean-field iterations. Then
+    averages are taken of differences, ⟨(h − h') v + h' (v − v')⟩, and the gradient keeps its digits
+    when it is far below the rounding of both parts.
     """
-    n, m = len(data), len(fantasy)
-    v = jnp.concatenate([data, fantasy])
-    sign = jnp.concatenate([jnp.full(n, 1 / n, v.dtype), jnp.full(m, -1 / m, v.dtype)])
-    survival = view.size_survival(v)
-    h = view.mean_hidden(v)
-    weighted = sign[:, None] * h
-    excess = dot(sign, survival)
-    rest = model.max_hidden - view.max_hidden
-    price_W, price_b = pull(jnp.pad(excess, (0, rest)))
-    width = view.max_hidden
-    statistics = Statistics(
-        met=met(view, v),
-        delta_size=excess.sum(),
-        mean_hidden=jnp.pad(h[:n].mean(axis=0), (0, rest)),
-    )
-    new = Parameters(
-        W=(-price_W).at[:width].add(dot(weighted.T, v)),
-        b=(-price_b).at[:width].add(weighted.sum(axis=0)),
-        c=dot(sign, v),
-    )
-    return new, statistics
+    width = data.mean.shape[-1]
+    rest = model.max_hidden - width
+    if residual is None:
+        W = _correlation(data.mean, data.v) - _correlation(fantasy.mean, fantasy.v)
+        b = data.mean.mean(axis=0) - fantasy.mean.mean(axis=0)
+        c = data.v.mean(axis=0) - fantasy.v.mean(axis=0)
+        excess = data.sizes.survival.mean(axis=0) - fantasy.sizes.survival.mean(axis=0)
+    else:
+        h = data.mean - fantasy.mean
+        W = _correlation(h, data.v) + _correlation(fantasy.mean, residual)
+        b, c = h.mean(axis=0), residual.mean(axis=0)
+        excess = (data.sizes.survival - fantasy.sizes.survival).mean(axis=0)
+    price_W, price_b, others = pull(jnp.pad(excess, (0, rest)))
+    new = Parameters((-price_W).at[:width].add(W), (-price_b).at[:width].add(b), c)
+    mean_hidden = jnp.pad(data.mean.mean(axis=0), (0, rest))
+    return new, Statistics(excess.sum(), mean_hidden, others)
+
+
+def _correlation(h: Hidden, v: Visible) -> Weights:
+    """⟨h_a v_i⟩, averaged over the rows, (K, N)."""
+    return dot(h.T, v) / len(v)
 
 
 def centred(gradient: Parameters, v_offset: VisibleBias, h_offset: HiddenBias) -> Parameters:

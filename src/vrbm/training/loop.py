@@ -3,50 +3,28 @@
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 
-from vrbm.data.dataset import Dataset, Domain
+from vrbm.data.dataset import Dataset
 from vrbm.model import GrandCanonicalRBM, checks
-from vrbm.model.potential import active_units, energy_quanta
-from vrbm.training import error, window
+from vrbm.training import resting, step, window
 from vrbm.training.config import Config
-from vrbm.training.gradient import (
-    Parameters,
-    centred,
-    gradient,
-    moved,
-    parameters,
-    uncentred,
-    with_penalty,
-)
-from vrbm.training.guards import Diverged, Phase, phase
-from vrbm.training.negative import NegativePhase, most
+from vrbm.training.gradient import parameters
+from vrbm.training.guards import Diverged, Phase
+from vrbm.training.monitor import Monitor, some
 from vrbm.training.source import OnDevice, Source, Streamed, as_dataset, encoded
-from vrbm.typing import HiddenBias, RandomKey, Scalar, VisibleBias, Windowed
+from vrbm.training.step import Carry, Rules, Steps
+from vrbm.typing import RandomKey
 
-# Rate at which the hidden offsets of centred training follow ⟨h⟩.
-OFFSET_RATE = 0.01
 # Number of the key that starts chains: no epoch has it.
 START = 2**32 - 1
 # Number of the key that orders the rows of a stream.
 ORDER = 2**32 - 2
-
-
-class Carry(eqx.Module):
-    """What one step hands to the next."""
-
-    model: GrandCanonicalRBM
-    optimizer: Any
-    negative: Any
-    v_offset: VisibleBias
-    h_offset: HiddenBias
 
 
 @dataclass(frozen=True)
@@ -113,7 +91,7 @@ def start(model: GrandCanonicalRBM, data: Any, config: Config, key: RandomKey) -
     _check(model, data)
     dtype = model.W.dtype
     model = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), model)
-    rows = jnp.asarray(_some(model, data.train, data.domain, 10_000), dtype)
+    rows = jnp.asarray(some(model, data.train, data.domain, 10_000), dtype)
     carry = Carry(
         model=model,
         optimizer=config.optimizer.build(1).init(parameters(model)),
@@ -181,15 +159,16 @@ def _records(
 ) -> Iterator[Record]:
     source = _source(state, data, config)
     total = config.epochs * source.batches
-    rules = _Rules(
+    rules = Rules(
         config.optimizer.build(total) if optimizer is None else optimizer,
         config.negative,
         config.centred,
         config.penalty,
         config.penalty_power,
+        is_linear=optimizer is None and config.optimizer.is_linear,
     )
     rate = config.optimizer.schedule(total)
-    monitor = _Monitor(state.model, data, config)
+    monitor = Monitor(state.model, data, config)
     while state.epoch < config.epochs:
         began = time.perf_counter()
         state, summary = _epoch(state, source, config.window, rules, monitor.constant_columns)
@@ -199,7 +178,7 @@ def _records(
             learning_rate=float(rate(last_step)) if optimizer is None else None,
             seconds=time.perf_counter() - began,
             state=state,
-            **monitor(state),
+            **monitor(state.model, state.key),
             **summary,
         )
         stop = any([bool(callback(record)) for callback in callbacks])  # noqa: C419 (call them all)
@@ -208,79 +187,8 @@ def _records(
             return
 
 
-@dataclass(frozen=True)
-class _Rules:
-    """The settings that a compiled step depends on."""
-
-    transformation: optax.GradientTransformation
-    negative: NegativePhase
-    centred: bool
-    penalty: float
-    penalty_power: float
-
-
-class _Steps(NamedTuple):
-    """What the steps of a block show."""
-
-    norms: jax.Array  # of the gradient, (steps, 3)
-    finite: jax.Array  # whether W, b and c are finite after the step, (steps, 3)
-    price: jax.Array  # the largest, (steps,)
-    weight: jax.Array  # the largest, (steps,)
-    delta_size: jax.Array  # (steps,)
-    swap_rates: jax.Array  # (steps, replicas − 1)
-    log_missing: Scalar  # the largest log P(z = A|v) T_A met
-    survival: Windowed  # the largest P(z ≥ a|v) met, (A,)
-
-
-@eqx.filter_jit
-def _run(
-    carry: Carry, rows: jax.Array, order: jax.Array, key: RandomKey, width: int, rules: _Rules
-) -> tuple[Carry, _Steps]:
-    """All steps of a block in one scan."""
-    dtype = carry.model.W.dtype
-
-    def step(state: tuple[Carry, Scalar, Any], inputs: Any) -> Any:
-        (carry, log_missing, survival), (index, key) = state, inputs
-        model, v = carry.model, rows[index].astype(dtype)
-        prices, pull = jax.vjp(
-            lambda W, b: model.potential.prices(W, b, model.hidden), model.W, model.b
-        )
-        view = window.narrow(model, prices, width)
-        negative, info = rules.negative(view, carry.negative, v, key)
-        ascent, statistics = gradient(model, view, pull, v, info.v)
-        if rules.penalty:
-            ascent = with_penalty(ascent, model, rules.penalty, rules.penalty_power)
-        norms = jnp.stack([jnp.linalg.norm(g) for g in ascent])
-        h_offset = carry.h_offset
-        if rules.centred:
-            h_offset = (1 - OFFSET_RATE) * h_offset + OFFSET_RATE * statistics.mean_hidden
-            ascent = centred(ascent, carry.v_offset, h_offset)
-        descent = jax.tree.map(jnp.negative, ascent)
-        change, optimizer = rules.transformation.update(descent, carry.optimizer, parameters(model))
-        if rules.centred:
-            change = uncentred(Parameters(*change), carry.v_offset, h_offset)
-        new = Carry(moved(model, change), optimizer, negative, carry.v_offset, h_offset)
-        sizes = most(info.met, statistics.met)
-        missing = sizes.log_edge + window.log_tail(model, prices, width)
-        shown = (
-            norms,
-            jnp.stack([jnp.isfinite(x).all() for x in parameters(new.model)]),
-            prices.max(),
-            jnp.abs(model.W).max(),
-            statistics.delta_size,
-            info.swap_rates,
-        )
-        carried = jnp.maximum(log_missing, missing), jnp.maximum(survival, sizes.survival)
-        return (new, *carried), shown
-
-    start = (carry, jnp.asarray(-jnp.inf, dtype), jnp.zeros(width, dtype))
-    keys = jax.random.split(key, len(order))
-    (carry, log_missing, survival), shown = jax.lax.scan(step, start, (order, keys))
-    return carry, _Steps(*(*shown, log_missing, survival))
-
-
 def _epoch(
-    state: TrainState, source: Source, use_window: bool, rules: _Rules, constant_columns: int
+    state: TrainState, source: Source, use_window: bool, rules: Rules, constant_columns: int
 ) -> tuple[TrainState, dict[str, Any]]:
     """All blocks of an epoch, each with a window that was wide enough."""
     data_key, step_key = jax.random.split(jax.random.fold_in(state.key, state.epoch))
@@ -288,25 +196,32 @@ def _epoch(
     most_units = carry.model.max_hidden
     width = state.width if use_window else most_units
     dtype = np.dtype(carry.model.W.dtype)
-    blocks: list[_Steps] = []
+    blocks: list[Steps] = []
     done = 0
     for number, (rows, order) in enumerate(source.blocks(state.epoch, data_key)):
         key = jax.random.fold_in(step_key, number)
+        may_rest = True
         while True:
-            new, steps = _run(carry, rows, order, key, width, rules)
-            if window.is_exact(float(steps.log_missing), dtype) or width == most_units:
+            rests = may_rest and resting.applies(carry.model, rules, width)
+            new, steps = (resting if rests else step).run(carry, rows, order, key, width, rules)
+            steps = jax.device_get(steps)
+            is_wide = width == most_units or window.is_exact(float(steps.log_missing), dtype)
+            if is_wide and steps.misfit <= resting.TOLERANCE:
                 break
-            width = window.fitting(most_units, width + 1)
+            if is_wide:
+                may_rest = False
+            else:
+                width = window.fitting(most_units, width + 1)
             repeats += 1
         _stop_if_diverged(steps, state.epoch + 1, done, constant_columns)
         carry, used = new, width
         blocks.append(steps)
         done += len(order)
         if use_window:
-            width = _next_width(carry.model, np.asarray(steps.survival), width)
+            width = _next_width(carry.model, steps.survival, width)
     carry = replace(carry, negative=rules.negative.rest(carry.negative))
     norms, delta_size, swap_rates = (
-        np.concatenate([np.asarray(getattr(block, name)) for block in blocks]).mean(axis=0)
+        np.concatenate([getattr(block.shown, name) for block in blocks]).mean(axis=0)
         for name in ("norms", "delta_size", "swap_rates")
     )
     summary = {
@@ -319,79 +234,22 @@ def _epoch(
     return TrainState(carry, state.key, state.epoch + 1, width), summary
 
 
-_log_tails = eqx.filter_jit(lambda model: window.log_tails(model, model.prices()))
-
-
 def _next_width(model: GrandCanonicalRBM, survival: np.ndarray, width: int | None = None) -> int:
     """A width with some room: grows at once, shrinks only when much narrower would do."""
-    tails = np.asarray(_log_tails(model))
-    needed = window.needed(survival, tails, np.dtype(model.W.dtype))
+    needed = window.needed(survival, window.log_tails(model), np.dtype(model.W.dtype))
     fit = window.fitting(model.max_hidden, needed + max(4, needed // 8))
     return fit if width is None or fit > width or needed * 1.5 < width else width
 
 
-def _stop_if_diverged(steps: _Steps, epoch: int, done: int, constant_columns: int) -> None:
+def _stop_if_diverged(steps: Steps, epoch: int, done: int, constant_columns: int) -> None:
     """Raise for the first step after which a gradient or a parameter is not finite."""
-    bad = ~(np.isfinite(np.asarray(steps.norms)) & np.asarray(steps.finite))
+    shown = steps.shown
+    bad = ~(np.isfinite(shown.norms) & np.isfinite(shown.largest))
     if not bad.any():
         return
     step, tensor = (int(i) for i in np.argwhere(bad)[0])
-    mu, weight = float(steps.price[step]), float(steps.weight[step])
+    mu, weight = float(shown.price[step]), float(shown.largest[max(step - 1, 0), 0])
     raise Diverged(epoch, done + step + 1, "Wbc"[tensor], mu, weight, constant_columns)
-
-
-class _Monitor:
-    """Measures the model on a fixed part of the data."""
-
-    def __init__(self, model: GrandCanonicalRBM, data: Dataset, config: Config) -> None:
-        heldout = data.validation if data.validation is not None else data.test
-        part = partial(_some, model, domain=data.domain, count=config.monitor_rows)
-        train = part(data.train)
-        self.constant_columns = int((train == train[0]).all(axis=0).sum()) if len(train) > 1 else 0
-        self.train = jnp.asarray(train)
-        self.heldout = None if heldout is None else jnp.asarray(part(heldout))
-        self.kernel = config.negative.reconstruction()
-        self.are_states = data.domain is not Domain.UNIT
-
-    def __call__(self, state: TrainState) -> dict[str, Any]:
-        measured = _measure(state.model, self.train, state.key, self.kernel, self.are_states)
-        train = {name: float(value) for name, value in measured.items()}
-        error_heldout = gap = None
-        if self.heldout is not None:
-            other = _measure(state.model, self.heldout, state.key, self.kernel, self.are_states)
-            error_heldout = float(other["error"])
-            gap = train["free_energy"] - float(other["free_energy"])
-        return {
-            "error_train": train["error"],
-            "error_heldout": error_heldout,
-            "mean_size": train["size"],
-            "mu": train["mu"],
-            "active_units": train["active"],
-            "free_energy_gap": gap,
-            "phase": phase(state.model, train["size"], train["mu"], train["full"]),
-        }
-
-
-@eqx.filter_jit
-def _measure(
-    model: GrandCanonicalRBM, rows: Any, key: RandomKey, kernel: Any, are_states: bool
-) -> dict[str, Scalar]:
-    v = jnp.asarray(rows, model.W.dtype)
-    y, _ = kernel.fields(model, v, key)
-    return {
-        "error": error.quadratic(error.residuals(model, v, y, are_states)).mean(),
-        "size": model.mean_size(v).mean(),
-        "full": model.size_survival(v)[:, -1].mean(),
-        "free_energy": model.free_energy(v).mean(),
-        "mu": model.chemical_potential().mean(),
-        "active": active_units(energy_quanta(model.W, model.b, 1.0)),
-    }
-
-
-def _some(model: GrandCanonicalRBM, rows: np.ndarray, domain: Domain, count: int) -> np.ndarray:
-    """At most `count` rows, evenly spaced."""
-    chosen = np.unique(np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(int))
-    return encoded(model.visible, rows[chosen], domain)
 
 
 def _source(state: TrainState, data: Dataset, config: Config) -> Source:

@@ -4,6 +4,7 @@ One contract: `state, info = kernel(model, state, v, key)`. The state is carried
 step; `info.v` holds visible values that stand for the model; the gradient takes ⟨h⟩, ⟨z⟩ there.
 """
 
+import functools
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
@@ -12,7 +13,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from vrbm.model import GrandCanonicalRBM, checks
+from vrbm.model import GrandCanonicalRBM, checks, layer_size
+from vrbm.model.layer_size import SizeScan
+from vrbm.model.rbm import Response
 from vrbm.typing import Chains, Field, RandomKey, Scalar, Sizes, Visible, Windowed
 
 SizeRule = Literal["mean", "probable", "sample"]
@@ -27,10 +30,11 @@ class Met(NamedTuple):
     """P(z ≥ a|v), (K,)"""
 
 
-def met(model: GrandCanonicalRBM, v: Field) -> Met:
-    """The largest log P(z = K|v) and P(z ≥ a|v) over all rows of v."""
-    log_edge = model.size_log_probabilities(v)[..., -1].max()
-    survival = model.size_survival(v)
+def met(*responses: Response) -> Met:
+    """The largest log P(z = K|v) and P(z ≥ a|v) over all rows of all v, equally many in each."""
+    sizes = [response.sizes for response in responses]
+    survival = functools.reduce(jnp.maximum, (s.survival for s in sizes))
+    log_edge = functools.reduce(jnp.maximum, (s.log_last for s in sizes)).max()
     return Met(log_edge, survival.reshape(-1, survival.shape[-1]).max(axis=0))
 
 
@@ -44,8 +48,12 @@ class Info(eqx.Module):
 
     v: Visible
     """visible values under the model"""
+    residual: Visible | None
+    """v_data − v, row by row, with all digits; None where the rows of v do not belong to the data"""
+    data: Response
+    """the hidden layer given the data"""
     met: Met
-    """sizes at the values on the way there"""
+    """sizes at the data and at the values on the way to v"""
     swap_rates: Field
     """expected acceptance of a swap between neighbouring replicas, (replicas − 1,); else (0,)"""
 
@@ -72,14 +80,15 @@ class NegativePhase(eqx.Module):
         """One negative phase for the data v of a batch."""
 
 
-def _rounded_mean(model: GrandCanonicalRBM, v: Visible, key: RandomKey) -> Sizes:
-    return jnp.clip(jnp.ceil(model.mean_size(v)), 1, model.max_hidden).astype(int)
+def _rounded_mean(sizes: SizeScan, key: RandomKey) -> Sizes:
+    most_units = sizes.survival.shape[-1]
+    return jnp.clip(jnp.ceil(layer_size.mean(sizes)), 1, most_units).astype(int)
 
 
-SIZE_RULES: dict[str, Callable[[GrandCanonicalRBM, Visible, RandomKey], Sizes]] = {
+SIZE_RULES: dict[str, Callable[[SizeScan, RandomKey], Sizes]] = {
     "mean": _rounded_mean,
-    "probable": lambda model, v, key: model.probable_size(v),
-    "sample": lambda model, v, key: model.sample_size(key, v),
+    "probable": lambda sizes, key: layer_size.probable(sizes),
+    "sample": lambda sizes, key: layer_size.sample(key, sizes),
 }
 
 
@@ -104,22 +113,28 @@ class MeanField(NegativePhase):
 
     def fields(self, model: GrandCanonicalRBM, v: Visible, key: RandomKey) -> tuple[Visible, Met]:
         """The fields y on the visible units in the last iteration, and the sizes met."""
-        sizes = met(model, v)
-        y = v
+        return self._iterate(model, model.response(v), key)
+
+    def _iterate(
+        self, model: GrandCanonicalRBM, response: Response, key: RandomKey
+    ) -> tuple[Visible, Met]:
+        responses: list[Response] = []
+        y = response.v
         for iteration in range(self.k):
-            if iteration:
-                v = model.visible.mean(y)
-                sizes = most(sizes, met(model, v))
-            z = SIZE_RULES[self.size_rule](model, v, jax.random.fold_in(key, iteration))
-            y = model.visible_fields(model.mean_hidden(v), z)
-        return y, sizes
+            responses.append(model.response(model.visible.mean(y)) if iteration else response)
+            sizes, h = responses[-1].sizes, responses[-1].mean
+            z = SIZE_RULES[self.size_rule](sizes, jax.random.fold_in(key, iteration))
+            y = model.visible_fields(h, z)
+        return y, met(*responses)
 
     def __call__(
         self, model: GrandCanonicalRBM, state: None, v: Visible, key: RandomKey
     ) -> tuple[None, Info]:
         """⟨v⟩ after k iterations."""
-        y, sizes = self.fields(model, v, key)
-        return None, Info(model.visible.mean(y), sizes, jnp.zeros(0, v.dtype))
+        data = model.response(v)
+        y, sizes = self._iterate(model, data, key)
+        residual = model.visible.residual_of_value(v, y)
+        return None, Info(model.visible.mean(y), residual, data, sizes, jnp.zeros(0, v.dtype))
 
 
 class Gibbs(NegativePhase):
@@ -134,8 +149,9 @@ class Gibbs(NegativePhase):
         self, model: GrandCanonicalRBM, state: None, v: Visible, key: RandomKey
     ) -> tuple[None, Info]:
         """v after k steps."""
-        v, sizes = gibbs_chain(model, v, key, self.k)
-        return None, Info(v, sizes, jnp.zeros(0, v.dtype))
+        data = model.response(v)
+        v, sizes = gibbs_chain(model, data, key, self.k)
+        return None, Info(v, None, data, sizes, jnp.zeros(0, v.dtype))
 
 
 class Persistent(NegativePhase):
@@ -155,27 +171,31 @@ class Persistent(NegativePhase):
     def __call__(
         self, model: GrandCanonicalRBM, state: Chains, v: Visible, key: RandomKey
     ) -> tuple[Chains, Info]:
-        """The chains after k more steps."""
-        state, sizes = gibbs_chain(model, state, key, self.k)
-        return state, Info(state, sizes, jnp.zeros(0, v.dtype))
+        """The chains after k more steps. Data and chains share their first product."""
+        both = model.response(jnp.concatenate([v, state]))
+        data = jax.tree.map(lambda x: x[: len(v)], both)
+        chains = jax.tree.map(lambda x: x[len(v) :], both)
+        state, sizes = gibbs_chain(model, chains, key, self.k)
+        return state, Info(state, None, data, most(sizes, met(data)), jnp.zeros(0, v.dtype))
 
 
-def gibbs_step(model: GrandCanonicalRBM, v: Visible, key: RandomKey) -> Visible:
+def gibbs_step(model: GrandCanonicalRBM, response: Response, key: RandomKey) -> Visible:
     """z given v, h given (v, z), v given (h, z): leaves p(v) invariant."""
-    size_key, hidden_key, visible_key = jax.random.split(key, 3)
-    z = model.sample_size(size_key, v)
-    return model.sample_visible(visible_key, model.sample_hidden(hidden_key, v, z), z)
+    hidden_key, visible_key = jax.random.split(key)
+    return model.sample_visible(visible_key, *model.sample_response(hidden_key, response))
 
 
 def gibbs_chain(
-    model: GrandCanonicalRBM, v: Visible, key: RandomKey, k: int
+    model: GrandCanonicalRBM, response: Response, key: RandomKey, k: int
 ) -> tuple[Visible, Met]:
-    """k Gibbs steps, and the sizes met before each."""
+    """k Gibbs steps from the v of a response, and the sizes met before each."""
 
     def step(carry: tuple[Visible, Met], key: RandomKey) -> tuple[tuple[Visible, Met], None]:
         v, sizes = carry
-        return (gibbs_step(model, v, key), most(sizes, met(model, v))), None
+        response = model.response(v)
+        return (gibbs_step(model, response, key), most(sizes, met(response))), None
 
-    none = Met(jnp.asarray(-jnp.inf, v.dtype), jnp.zeros(model.max_hidden, v.dtype))
-    (v, sizes), _ = jax.lax.scan(step, (v, none), jax.random.split(key, k))
+    keys = jax.random.split(key, k)
+    start = gibbs_step(model, response, keys[0]), met(response)
+    (v, sizes), _ = jax.lax.scan(step, start, keys[1:])
     return v, sizes

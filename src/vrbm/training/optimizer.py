@@ -48,6 +48,11 @@ class Optimizer:
         if self.rule not in ("momentum", "sgd", "adam"):
             raise ValueError(f"rule is {self.rule!r}: choose momentum, sgd or adam.")
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether each number moves in proportion to its own gradients so far."""
+        return self.rule in ("momentum", "sgd") and self.clip_norm is None
+
     def schedule(self, steps: int) -> optax.Schedule:
         """γ at each step of a training of so many steps."""
         begin = int(self.decay_from * steps)

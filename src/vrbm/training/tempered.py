@@ -83,7 +83,8 @@ class Tempered(NegativePhase):
         gibbs_key, swap_key = jax.random.split(key)
 
         def chain(beta: Field, v: Visible, key: RandomKey) -> tuple[Visible, Met]:
-            return gibbs_chain(tempered(model, beta, state.base), v, key, self.k)
+            replica = tempered(model, beta, state.base)
+            return gibbs_chain(replica, replica.response(v), key, self.k)
 
         keys = jax.random.split(gibbs_key, self.betas)
         moved, on_the_way = jax.vmap(chain)(state.betas, state.v, keys)
@@ -94,9 +95,11 @@ class Tempered(NegativePhase):
         swapped, rejection = exchange(free_energy, state.betas, moved, state.parity, swap_key)
 
         def sizes_of(beta: Field, v: Visible) -> Met:
-            return met(tempered(model, beta, state.base), v)
+            return met(tempered(model, beta, state.base).response(v))
 
+        data = model.response(v)
         asked = (
+            jax.tree.map(lambda x: x[None], met(data)),
             on_the_way,
             jax.vmap(sizes_of)(state.betas, moved),
             jax.vmap(sizes_of)(state.betas[:-1], moved[1:]),
@@ -110,7 +113,7 @@ class Tempered(NegativePhase):
             rejected=0.95 * state.rejected + 0.05 * rejection,
             parity=1 - state.parity,
         )
-        return new, Info(swapped[-1], sizes, 1 - rejection)
+        return new, Info(swapped[-1], None, data, sizes, 1 - rejection)
 
 
 def exchange(

@@ -14,17 +14,14 @@ for all v that it meets, where P is that of the cut layer; an epoch in which it 
 tolerance is done again with a wider window. Idle units keep their own update, −∂μ Δz.
 """
 
-from typing import Any
-
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
 
-from vrbm.model import GrandCanonicalRBM
+from vrbm.model import GrandCanonicalRBM, layer_size
 from vrbm.model.potential import Priced
-from vrbm.typing import HiddenBias, Scalar
+from vrbm.typing import HiddenBias, Price, Scalar
 
 NARROWEST = 16
 
@@ -58,32 +55,40 @@ def tolerance(dtype: np.dtype) -> float:
     return float(np.finfo(dtype).eps) / 8
 
 
-def largest_steps(model: GrandCanonicalRBM, prices: HiddenBias) -> HiddenBias:
-    """s̄_a, the largest step that unit a can make for any v and any replica, (K,)."""
-    reach = max(abs(state) for state in model.visible.states) * jnp.abs(model.W).sum(axis=1)
+def largest_steps(
+    model: GrandCanonicalRBM, prices: Price, slack: Price | float = 0.0
+) -> HiddenBias:
+    """s̄_a, the largest step that unit a can make for any v and any replica, (K,).
+
+    With `slack`, also after its weights and its bias have moved by that much in sum.
+    """
+    largest = max(1.0, *(abs(state) for state in model.visible.states))
+    reach = largest * (jnp.abs(model.W).sum(axis=1) + slack)
     gains = [model.b + reach, model.b - reach, jnp.zeros_like(model.b)]
     return jnp.stack([model.hidden.cumulant(gain) for gain in gains]).max(axis=0) - prices
 
 
-def log_tails(model: GrandCanonicalRBM, prices: HiddenBias) -> HiddenBias:
-    """log T_A for A = 1..K, from the last unit down; −∞ for A = K.
+_largest_steps = eqx.filter_jit(lambda model: largest_steps(model, model.prices()))
 
-    With S_A = Σ_{z>A} e^{…}: S_{A−1} = e^{s̄_A}(1 + S_A) and T_{A−1} = e^{s̄_A}(1 + S_A + T_A).
-    +∞ below K where all units are always in use.
+
+def _log_sums(model: GrandCanonicalRBM) -> tuple[np.ndarray, np.ndarray]:
+    """C_z = Σ_{a≤z} s̄_a for z = 1..K, and log Σ_{z>A} e^{C_z} for A = 1..K−1, in float64."""
+    sums = np.cumsum(np.asarray(_largest_steps(model), np.float64))
+    return sums, np.logaddexp.accumulate(sums[::-1])[::-1][1:]
+
+
+def log_tails(model: GrandCanonicalRBM) -> np.ndarray:
+    """log T_A for A = 1..K; −∞ for A = K, and +∞ below where all units are always in use.
+
+    Σ_{z>A} (z − A) e^{C_z} = Σ_{B≥A} Σ_{z>B} e^{C_z}.
     """
-    never = jnp.asarray(-jnp.inf, prices.dtype)
-    if not model.potential.units_are_optional:
-        return jnp.full_like(prices, jnp.inf).at[-1].set(never)
-
-    def down(carry: tuple[Scalar, Scalar], step: Scalar) -> Any:
-        log_s, log_t = carry
-        log_s = jnp.logaddexp(0, log_s)
-        new = (step + log_s, step + jnp.logaddexp(log_s, log_t))
-        return new, new[1]
-
-    steps = largest_steps(model, prices)
-    _, tails = jax.lax.scan(down, (never, never), steps[1:], reverse=True)
-    return jnp.append(tails, never)
+    tails = np.full(model.max_hidden, -np.inf)
+    if model.potential.units_are_optional:
+        sums, beyond = _log_sums(model)
+        tails[:-1] = np.logaddexp.accumulate(beyond[::-1])[::-1] - sums[:-1]
+    else:
+        tails[:-1] = np.inf
+    return tails
 
 
 def log_odds_bound(model: GrandCanonicalRBM) -> np.ndarray:
@@ -94,10 +99,8 @@ def log_odds_bound(model: GrandCanonicalRBM) -> np.ndarray:
     """
     bound = np.full(model.max_hidden, -np.inf)
     if model.potential.units_are_optional:
-        steps = np.asarray(largest_steps(model, model.prices()), np.float64)
-        sums = np.cumsum(steps)
-        tails = np.logaddexp.accumulate(sums[::-1])[::-1][1:]  # log Σ_{z>A} e^{C_z}
-        bound[:-1] = tails - np.maximum.accumulate(sums)[:-1]
+        sums, beyond = _log_sums(model)
+        bound[:-1] = beyond - np.maximum.accumulate(sums)[:-1]
     else:
         bound[:-1] = np.inf
     return bound
@@ -110,8 +113,20 @@ def log_tail(model: GrandCanonicalRBM, prices: HiddenBias, width: int) -> Scalar
         return jnp.asarray(-jnp.inf, prices.dtype)
     if not model.potential.units_are_optional:
         return jnp.asarray(jnp.inf, prices.dtype)
-    sums = jnp.cumsum(largest_steps(model, prices)[width:])
-    return logsumexp(sums + jnp.log(jnp.arange(1, beyond + 1, dtype=sums.dtype)))
+    idle = eqx.tree_at(lambda m: (m.W, m.b), model, (model.W[width:], model.b[width:]))
+    return log_tail_of(largest_steps(idle, prices[width:]))
+
+
+def log_tail_of(steps: HiddenBias) -> Scalar:
+    """log T_A, given the largest steps of all units beyond A."""
+    sums = layer_size.running_sum(steps)
+    return logsumexp(sums + jnp.log(jnp.arange(1, len(steps) + 1, dtype=sums.dtype)))
+
+
+def enough(model: GrandCanonicalRBM) -> int:
+    """The smallest A such that layers cut at A have the same F(v) for all v and replicas, or K."""
+    small = np.log(tolerance(np.dtype(model.W.dtype)))
+    return int(np.argmax(log_odds_bound(model) <= small)) + 1
 
 
 def is_exact(log_missing: float, dtype: np.dtype) -> bool:

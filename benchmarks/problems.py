@@ -1,0 +1,101 @@
+"""Training steps of this package, and the bare matrix products of the same steps."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import vrbm
+from vrbm.training import Config, Gibbs, MeanField, Persistent, resting, step
+from vrbm.training.loop import start
+
+SEED = 0
+
+
+def rows_of(n_visible: int, count: int = 4000) -> np.ndarray:
+    """Independent columns, 0/1: the time of a step does not depend on the values."""
+    rng = np.random.default_rng(SEED)
+    return (rng.random((count, n_visible)) < rng.random(n_visible)).astype(np.float32)
+
+
+def phase(algorithm: str, batch: int) -> Any:
+    """The negative phase of a name such as «CD-1»."""
+    name, k = algorithm.rsplit("-", 1)
+    if name == "PCD":
+        return Persistent(int(k), batch)
+    return {"CD": Gibbs, "mean-field CD": MeanField}[name](int(k))
+
+
+def training(
+    model: vrbm.GrandCanonicalRBM,
+    rows: np.ndarray,
+    negative: Any,
+    batch: int,
+    steps: int,
+    width: int | None = None,
+    rest: bool = False,
+) -> Callable[[], Any]:
+    """A call that does so many steps of the training loop, in one block."""
+    config = Config(epochs=1, batch_size=batch, negative=negative)
+    carry = start(model, rows, config, jax.random.key(1)).carry
+    rules = step.Rules(config.optimizer.build(1), negative, False, 0.0, 1.0, is_linear=True)
+    states = np.where(rows == 1, *(np.int8(s) for s in reversed(model.visible.states)))
+    order = np.random.default_rng(SEED).integers(0, len(rows), (steps, batch))
+    on_device = jax.device_put((carry, states, order))
+    kernel: Any = resting.run if rest else step.run
+    units = width or model.max_hidden
+
+    def call() -> Any:
+        new, shown = kernel(*on_device, jax.random.key(2), units, rules)
+        return float(shown.log_missing), new.model.c.block_until_ready()
+
+    return call
+
+
+def fresh(
+    n_visible: int, max_hidden: int, potential: vrbm.Potential, rows: np.ndarray
+) -> vrbm.GrandCanonicalRBM:
+    """0/1 units and small weights."""
+    return vrbm.GrandCanonicalRBM.initialize(
+        jax.random.key(0),
+        n_visible,
+        max_hidden,
+        data=rows,
+        weight_scale=0.05,
+        visible=vrbm.Binary(),
+        hidden=vrbm.Binary(),
+        potential=potential,
+        dtype=jnp.float32,
+    )
+
+
+def products(
+    n_visible: int, n_hidden: int, batch: int, k: int, steps: int, precision: Any = "highest"
+) -> Callable[[], Any]:
+    """The matrix products of CD-k alone: k + 1 times up, k times down, and two for the gradient."""
+    W = 0.05 * jax.random.normal(jax.random.key(0), (n_hidden, n_visible), jnp.float32)
+    v = jax.random.normal(jax.random.key(1), (batch, n_visible), jnp.float32)
+
+    def dot(a: jax.Array, b: jax.Array) -> jax.Array:
+        return jnp.matmul(a, b, precision=precision)
+
+    def one(W: jax.Array, _: Any) -> tuple[jax.Array, None]:
+        data = here = dot(v, W.T)
+        below = v
+        for _ in range(k):
+            below = dot(here, W)
+            here = dot(below, W.T)
+        return W + 1e-9 * (dot(data.T, v) - dot(here.T, below)), None
+
+    @jax.jit
+    def run(W: jax.Array) -> jax.Array:
+        return jax.lax.scan(one, W, None, length=steps)[0]
+
+    return lambda: run(W).block_until_ready()
+
+
+def flops(n_visible: int, n_hidden: int, batch: int, k: int) -> float:
+    """Operations of these products."""
+    return 2.0 * batch * n_visible * n_hidden * (2 * k + 3)

@@ -1,0 +1,76 @@
+"""What the record of an epoch says about the model, measured on a fixed part of the data."""
+
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from vrbm.data.dataset import Dataset, Domain
+from vrbm.model import GrandCanonicalRBM, layer_size
+from vrbm.model.potential import active_units, energy_quanta
+from vrbm.training import error, window
+from vrbm.training.config import Config
+from vrbm.training.guards import phase
+from vrbm.training.negative import MeanField
+from vrbm.training.source import encoded
+from vrbm.typing import RandomKey, Scalar
+
+
+class Monitor:
+    """Measures models on some rows of the training and of the held-out data."""
+
+    def __init__(self, model: GrandCanonicalRBM, data: Dataset, config: Config) -> None:
+        heldout = data.validation if data.validation is not None else data.test
+        part = partial(some, model, domain=data.domain, count=config.monitor_rows)
+        train = part(data.train)
+        self.constant_columns = int((train == train[0]).all(axis=0).sum()) if len(train) > 1 else 0
+        self.train = jnp.asarray(train)
+        self.heldout = None if heldout is None else jnp.asarray(part(heldout))
+        self.kernel = config.negative.reconstruction()
+
+    def __call__(self, model: GrandCanonicalRBM, key: RandomKey) -> dict[str, Any]:
+        """The part of the record that is about the model."""
+        width = window.fitting(model.max_hidden, window.enough(model))
+        parts = [rows for rows in (self.train, self.heldout) if rows is not None]
+        measured = [measure(model, rows, key, self.kernel, width) for rows in parts]
+        train, *other = jax.device_get(measured)
+        return {
+            "error_train": float(train["error"]),
+            "error_heldout": float(other[0]["error"]) if other else None,
+            "mean_size": float(train["size"]),
+            "mu": float(train["mu"]),
+            "active_units": float(train["active"]),
+            "free_energy_gap": float(train["free_energy"] - other[0]["free_energy"])
+            if other
+            else None,
+            "phase": phase(model, float(train["size"]), float(train["mu"]), float(train["full"])),
+        }
+
+
+@eqx.filter_jit
+def measure(
+    model: GrandCanonicalRBM, rows: Any, key: RandomKey, kernel: MeanField, width: int
+) -> dict[str, Scalar]:
+    """Averages over rows, of a layer cut at `width` units, where the rest are nothing for any v."""
+    v = jnp.asarray(rows, model.W.dtype)
+    view = window.narrow(model, model.prices(), width)
+    y, _ = kernel.fields(view, v, key)
+    sizes = view.response(v).sizes
+    is_whole = width == model.max_hidden
+    return {
+        "error": error.quadratic(model.visible.residual_of_value(v, y)).mean(),
+        "size": layer_size.mean(sizes).mean(),
+        "full": jnp.exp(sizes.log_last).mean() if is_whole else jnp.zeros((), v.dtype),
+        "free_energy": view.free_energy(v).mean(),
+        "mu": model.chemical_potential().mean(),
+        "active": active_units(energy_quanta(model.W, model.b, 1.0)),
+    }
+
+
+def some(model: GrandCanonicalRBM, rows: np.ndarray, domain: Domain, count: int) -> np.ndarray:
+    """At most `count` rows, evenly spaced, as values of the model's visible units."""
+    chosen = np.unique(np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(int))
+    return encoded(model.visible, rows[chosen], domain)

@@ -1,0 +1,188 @@
+r"""Idle units at rest: steps whose cost does not grow with K.
+
+Units beyond the window are moved by the price alone, −∂μ Δz. Where μ is a function of sums over
+units, S_j = Σ_a φ_j(w_a, b_a), that is −Σ_j (∂μ/∂S_j) Δz D_j with D_j = ∂S_j/∂(W, b), and a
+linear rule (momentum, sgd) keeps all movement in the plane of the D_j and of the movement M that
+was under way. So for a span of steps the idle units rest. What is carried on is one number for
+each D_j and one for M, moved by the same rule; the sums follow to first order,
+
+    S_j = S_j(0) + Σ_k ⟨D_j, D_k⟩ x_k + ⟨D_j, M⟩ x_M.
+
+At the end of a span the units are moved by Σ_k x_k D_k + x_M M, and their sums are computed anew.
+By how much μ from these differs from μ from the first order is the `misfit`: curvature, and the
+weights that passed through zero. A block in which it exceeds `TOLERANCE` is done again with all
+units moved in each step.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from vrbm.model import GrandCanonicalRBM
+from vrbm.model.linear import dot
+from vrbm.training import window
+from vrbm.training.gradient import Parameters, parameters
+from vrbm.training.step import (
+    Carry,
+    Rules,
+    Steps,
+    Surroundings,
+    each_moment,
+    each_pair,
+    is_moment,
+    scan,
+)
+from vrbm.typing import Field, HiddenBias, RandomKey, Scalar, SumsOverUnits, Weights
+
+# Steps between two looks at all units.
+SPAN = 100
+# The error of μ, relative to it, that is rounding in float32.
+TOLERANCE = 2e-6
+
+
+def applies(model: GrandCanonicalRBM, rules: Rules, width: int) -> bool:
+    """Whether units beyond the window may rest; not in float64, where first order is too rough."""
+    return (
+        width < model.max_hidden
+        and model.potential.is_of_sums
+        and rules.is_linear
+        and not rules.centred
+        and not rules.penalty
+        and bool(np.finfo(np.dtype(model.W.dtype)).eps > 1e-10)
+    )
+
+
+class Idle(Surroundings):
+    """The units beyond the window, at the beginning of a span."""
+
+    sums: SumsOverUnits
+    """S_j over these units, (m,)"""
+    gram: Field
+    """⟨D_j, D_k⟩ of W and of b, (2, m, m)"""
+    drift: SumsOverUnits
+    """⟨D_j, M⟩, (m,)"""
+
+    def others(self, numbers: Field) -> Field:
+        """The sums over the idle units, to first order in the numbers (x_1, …, x_m, x_M)."""
+        return self.sums + dot(self.gram.sum(axis=0), numbers[:-1]) + self.drift * numbers[-1]
+
+    def prices(
+        self, model: GrandCanonicalRBM, W: Weights, b: HiddenBias, others: Field
+    ) -> HiddenBias:
+        """The prices of the units in the window, beside the idle ones."""
+        return model.potential.prices_beside(W, b, others, model.hidden)
+
+    def squares(self, price_of_others: Field) -> Field:
+        """‖Σ_j p_j D_j‖² for W, b and c."""
+        squares = jnp.einsum("j,wjk,k->w", price_of_others, self.gram, price_of_others)
+        return jnp.append(squares, 0)
+
+    def log_tail(self, model: GrandCanonicalRBM, prices: HiddenBias, width: int) -> Scalar:
+        """0: the bound is taken once, for the whole span."""
+        return jnp.zeros((), prices.dtype)
+
+
+def _split(values: Parameters, width: int) -> tuple[Parameters, Parameters]:
+    """The units in the window, with c, and those beyond."""
+    head = values._replace(W=values.W[:width], b=values.b[:width])
+    return head, Parameters(values.W[width:], values.b[width:], jnp.zeros_like(values.c))
+
+
+def _joined(head: Parameters, idle: Parameters) -> Parameters:
+    return Parameters(jnp.concatenate([head.W, idle.W]), jnp.concatenate([head.b, idle.b]), head.c)
+
+
+def _along(numbers: Field, directions: Parameters, movement: Parameters) -> Parameters:
+    """Σ_k x_k D_k + x_M M."""
+    return jax.tree.map(
+        lambda d, m: jnp.tensordot(numbers[:-1], d, 1, precision="highest") + numbers[-1] * m,
+        directions,
+        movement,
+    )
+
+
+def _span(
+    carry: Carry, rows: jax.Array, order: jax.Array, keys: jax.Array, width: int, rules: Rules
+) -> tuple[Carry, Steps]:
+    """Some steps in which the units beyond the window rest, and their movement at the end."""
+    model = carry.model
+    potential = model.potential
+    head, idle = _split(parameters(model), width)
+    movement = jax.tree.map(jnp.zeros_like, idle)
+    moments = [x for x in jax.tree.leaves(carry.optimizer, is_leaf=is_moment) if is_moment(x)]
+    if moments:
+        (moment,) = moments
+        movement = _split(moment, width)[1]
+    sums, pull = jax.vjp(potential.sums, idle.W, idle.b)
+    D_W, D_b = jax.vmap(pull)(jnp.eye(len(sums), dtype=sums.dtype))
+    directions = Parameters(D_W, D_b, jnp.zeros((len(sums), *idle.c.shape), sums.dtype))
+    flat = D_W.reshape(len(sums), -1)
+    surroundings = Idle(
+        sums=sums,
+        gram=jnp.stack([dot(flat, flat.T), dot(D_b, D_b.T)]),
+        drift=dot(flat, movement.W.ravel()) + dot(D_b, movement.b),
+    )
+    numbers = jnp.zeros(len(sums) + 1, sums.dtype)
+    only_movement = numbers.at[-1].set(1)
+    optimizer = each_moment(carry.optimizer, lambda p: (_split(p, width)[0], only_movement))
+    small = Carry(
+        _with(model, head), optimizer, carry.negative, carry.v_offset, carry.h_offset[:width]
+    )
+    small, numbers, seen, shown = scan(
+        small, numbers, rows, order, keys, width, rules, surroundings
+    )
+    change = _along(numbers, directions, movement)
+    new_idle = jax.tree.map(jnp.add, idle, change)
+    new = Carry(
+        _with(model, _joined(parameters(small.model), new_idle)),
+        each_pair(small.optimizer, lambda p, x: _joined(p, _along(x, directions, movement))),
+        small.negative,
+        carry.v_offset,
+        carry.h_offset,
+    )
+    # The farthest that a unit can have gone on the way.
+    slack = _along(seen.numbers, *jax.tree.map(jnp.abs, (directions, movement)))
+    tail = window.log_tail_of(
+        window.largest_steps(_with(model, idle), seen.price, slack.W.sum(axis=1) + jnp.abs(slack.b))
+    )
+    ahead = potential.sums(small.model.W, small.model.b)
+    mu = potential.value_of_sums(ahead + potential.sums(new_idle.W, new_idle.b))
+    first_order = potential.value_of_sums(ahead + surroundings.others(numbers))
+    misfit = jnp.abs(mu - first_order) / jnp.abs(mu)
+    return new, Steps(shown, seen.log_missing + tail, seen.survival, misfit)
+
+
+def _with(model: GrandCanonicalRBM, values: Parameters) -> GrandCanonicalRBM:
+    return eqx.tree_at(lambda m: (m.W, m.b, m.c), model, tuple(values))
+
+
+@eqx.filter_jit
+def run(
+    carry: Carry, rows: jax.Array, order: jax.Array, key: RandomKey, width: int, rules: Rules
+) -> tuple[Carry, Steps]:
+    """All steps of a block, in spans in which the units beyond the window rest."""
+    keys = jax.random.split(key, len(order))
+    whole = len(order) // SPAN * SPAN
+    parts = []
+
+    def span(carry: Carry, inputs: Any) -> tuple[Carry, Steps]:
+        order, keys = inputs
+        return _span(carry, rows, order, keys, width, rules)
+
+    if whole:
+        spans = jax.tree.map(lambda x: x[:whole].reshape(-1, SPAN, *x.shape[1:]), (order, keys))
+        carry, steps = jax.lax.scan(span, carry, spans)
+        shown = jax.tree.map(lambda x: x.reshape(whole, *x.shape[2:]), steps.shown)
+        rest = (x.max(axis=0) for x in steps[1:])
+        parts.append(Steps(shown, *rest))
+    if whole < len(order):
+        carry, steps = span(carry, (order[whole:], keys[whole:]))
+        parts.append(steps)
+    shown = jax.tree.map(lambda *x: jnp.concatenate(x), *(part.shown for part in parts))
+    extremes = jax.tree.map(
+        lambda *x: jnp.stack(x).max(axis=0), *(tuple(part[1:]) for part in parts)
+    )
+    return carry, Steps(shown, *extremes)

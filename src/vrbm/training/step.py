@@ -1,0 +1,234 @@
+"""The compiled steps of a training: all steps of a block in one scan, without the host."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+
+from vrbm.model import GrandCanonicalRBM
+from vrbm.training import window
+from vrbm.training.gradient import (
+    Parameters,
+    centred,
+    gradient,
+    moved,
+    parameters,
+    uncentred,
+    with_penalty,
+)
+from vrbm.training.negative import NegativePhase, met, most
+from vrbm.typing import Field, HiddenBias, RandomKey, Scalar, VisibleBias, Weights, Windowed
+
+# Rate at which the hidden offsets of centred training follow ⟨h⟩.
+OFFSET_RATE = 0.01
+
+
+class Carry(eqx.Module):
+    """What one step hands to the next."""
+
+    model: GrandCanonicalRBM
+    optimizer: Any
+    negative: Any
+    v_offset: VisibleBias
+    h_offset: HiddenBias
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The settings that a compiled step depends on."""
+
+    transformation: optax.GradientTransformation
+    negative: NegativePhase
+    centred: bool
+    penalty: float
+    penalty_power: float
+    is_linear: bool
+    """Whether the transformation moves each number in proportion to its own gradients."""
+
+
+class Shown(NamedTuple):
+    """What each step shows."""
+
+    norms: Field
+    """of the gradient of W, b and c, (3,)"""
+    largest: Field
+    """absolute value in W, b and c after the step, (3,)"""
+    price: Scalar
+    """the largest"""
+    delta_size: Scalar
+    swap_rates: Field
+    """(replicas − 1,)"""
+
+
+class Steps(NamedTuple):
+    """What the steps of a block show."""
+
+    shown: Shown
+    """of each step"""
+    log_missing: Scalar
+    """the largest log P(z = A|v) T_A met"""
+    survival: Windowed
+    """the largest P(z ≥ a|v) met, (A,)"""
+    misfit: Scalar
+    """by how much μ was off at most while units rested, relative to μ"""
+
+
+class Surroundings(eqx.Module):
+    """The units of the layer that are not in the model at hand, described by a few numbers."""
+
+    @abstractmethod
+    def others(self, numbers: Field) -> Field:
+        """What the prices of the units at hand depend on beside W and b."""
+
+    @abstractmethod
+    def prices(
+        self, model: GrandCanonicalRBM, W: Weights, b: HiddenBias, others: Field
+    ) -> HiddenBias:
+        """The prices of the units at hand."""
+
+    @abstractmethod
+    def squares(self, price_of_others: Field) -> Field:
+        """What the units that are not at hand add to ‖∂‖² of W, b and c, (3,)."""
+
+    @abstractmethod
+    def log_tail(self, model: GrandCanonicalRBM, prices: HiddenBias, width: int) -> Scalar:
+        """log T_A, where it has to be known in each step; else 0."""
+
+
+class Alone(Surroundings):
+    """All units are at hand."""
+
+    def others(self, numbers: Field) -> Field:
+        """None: the numbers are an empty array."""
+        return numbers
+
+    def prices(
+        self, model: GrandCanonicalRBM, W: Weights, b: HiddenBias, others: Field
+    ) -> HiddenBias:
+        """Those of the potential."""
+        return model.potential.prices(W, b, model.hidden)
+
+    def squares(self, price_of_others: Field) -> Field:
+        """0."""
+        return jnp.zeros(3, price_of_others.dtype)
+
+    def log_tail(self, model: GrandCanonicalRBM, prices: HiddenBias, width: int) -> Scalar:
+        """That of the units beyond the window."""
+        return window.log_tail(model, prices, width)
+
+
+class Seen(NamedTuple):
+    """The extremes over the steps so far."""
+
+    log_missing: Scalar
+    """the largest log P(z = A|v) T_A"""
+    survival: Windowed
+    """the largest P(z ≥ a|v), (A,)"""
+    numbers: Field
+    """the largest absolute value of each of the numbers that describe the surroundings"""
+    price: Scalar
+    """the smallest"""
+
+
+def scan(
+    carry: Carry,
+    numbers: Field,
+    rows: jax.Array,
+    order: jax.Array,
+    keys: jax.Array,
+    width: int,
+    rules: Rules,
+    surroundings: Surroundings,
+) -> tuple[Carry, Field, Seen, Shown]:
+    """The steps for batches `order` (steps, batch), with a key for each.
+
+    The optimizer of the carry moves both the parameters and the numbers: its state is that of the
+    pair.
+    """
+    dtype = carry.model.W.dtype
+
+    def step(state: tuple[Carry, Field, Seen], inputs: Any) -> Any:
+        (carry, numbers, seen), (index, key) = state, inputs
+        model, v = carry.model, rows[index].astype(dtype)
+        prices, pull = jax.vjp(
+            lambda W, b, others: surroundings.prices(model, W, b, others),
+            model.W,
+            model.b,
+            surroundings.others(numbers),
+        )
+        view = window.narrow(model, prices, width)
+        negative, info = rules.negative(view, carry.negative, v, key)
+        fantasy = view.response(info.v)
+        ascent, statistics = gradient(model, pull, info.data, fantasy, info.residual)
+        if rules.penalty:
+            ascent = with_penalty(ascent, model, rules.penalty, rules.penalty_power)
+        squares = jnp.stack([jnp.sum(g**2) for g in ascent])
+        norms = jnp.sqrt(squares + surroundings.squares(statistics.price_of_others))
+        h_offset = carry.h_offset
+        if rules.centred:
+            h_offset = (1 - OFFSET_RATE) * h_offset + OFFSET_RATE * statistics.mean_hidden
+            ascent = centred(ascent, carry.v_offset, h_offset)
+        # ∂ of the units elsewhere is −price_of_others times the derivative of the sums; the number
+        # that follows says how much is left of the movement that they had.
+        descent = jnp.zeros_like(numbers).at[: numbers.size - 1].set(statistics.price_of_others)
+        pair = jax.tree.map(jnp.negative, ascent), descent
+        (change, moves), optimizer = rules.transformation.update(
+            pair, carry.optimizer, (parameters(model), numbers)
+        )
+        if rules.centred:
+            change = uncentred(Parameters(*change), carry.v_offset, h_offset)
+        new = Carry(moved(model, change), optimizer, negative, carry.v_offset, h_offset)
+        sizes = most(info.met, met(fantasy))
+        missing = sizes.log_edge + surroundings.log_tail(model, prices, width)
+        seen = Seen(
+            jnp.maximum(seen.log_missing, missing),
+            jnp.maximum(seen.survival, sizes.survival),
+            jnp.maximum(seen.numbers, jnp.abs(numbers + moves)),
+            jnp.minimum(seen.price, prices.min()),
+        )
+        largest = jnp.stack([jnp.abs(x).max() for x in parameters(new.model)])
+        shown = Shown(norms, largest, prices.max(), statistics.delta_size, info.swap_rates)
+        return (new, numbers + moves, seen), shown
+
+    nothing = jnp.asarray(jnp.inf, dtype)
+    seen = Seen(-nothing, jnp.zeros(width, dtype), jnp.zeros_like(numbers), nothing)
+    (carry, numbers, seen), shown = jax.lax.scan(step, (carry, numbers, seen), (order, keys))
+    return carry, numbers, seen, shown
+
+
+@eqx.filter_jit
+def run(
+    carry: Carry, rows: jax.Array, order: jax.Array, key: RandomKey, width: int, rules: Rules
+) -> tuple[Carry, Steps]:
+    """All steps of a block, with all units moved in each."""
+    dtype = carry.model.W.dtype
+    none = jnp.zeros(0, dtype)
+    keys = jax.random.split(key, len(order))
+    paired = replace(carry, optimizer=each_moment(carry.optimizer, lambda p: (p, none)))
+    new, _, seen, shown = scan(paired, none, rows, order, keys, width, rules, Alone())
+    new = replace(new, optimizer=each_pair(new.optimizer, lambda p, _: p))
+    return new, Steps(shown, seen.log_missing, seen.survival, jnp.zeros((), dtype))
+
+
+def each_moment(state: Any, change: Callable[[Parameters], Any]) -> Any:
+    """An optimizer's state with each of its copies of the parameters changed."""
+    return jax.tree.map(lambda x: change(x) if is_moment(x) else x, state, is_leaf=is_moment)
+
+
+def is_moment(x: Any) -> bool:
+    """Whether it is a copy of the parameters, in the state of an optimizer."""
+    return isinstance(x, Parameters)
+
+
+def each_pair(state: Any, change: Callable[[Parameters, Field], Parameters]) -> Any:
+    """The state of an optimizer of pairs (parameters, numbers) with each pair made one again."""
+
+    def is_pair(x: Any) -> bool:
+        return isinstance(x, tuple) and len(x) == 2 and isinstance(x[0], Parameters)
+
+    return jax.tree.map(lambda x: change(*x) if is_pair(x) else x, state, is_leaf=is_pair)
