@@ -49,7 +49,7 @@ class Info(eqx.Module):
     v: Visible
     """visible values under the model"""
     residual: Visible | None
-    """v_data − v, row by row, with all digits; None where the rows of v do not belong to the data"""
+    """v_data − v with all its digits, where the rows of v belong to those of the data; else None"""
     data: Response
     """the hidden layer given the data"""
     met: Met
