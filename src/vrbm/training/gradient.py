@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from vrbm.model import GrandCanonicalRBM
 from vrbm.model.linear import dot
 from vrbm.training.negative import Met, met
-from vrbm.typing import Chains, HiddenBias, Scalar, Visible, VisibleBias, Weights
+from vrbm.typing import Batch, Chains, HiddenBias, Scalar, Visible, VisibleBias, Weights
 
 
 class Parameters(NamedTuple):
@@ -49,6 +49,7 @@ def gradient(
     pull: Callable[[HiddenBias], tuple[jax.Array, jax.Array]],
     data: Visible,
     fantasy: Chains,
+    weights: Batch | None = None,
 ) -> tuple[Parameters, Statistics]:
     r"""∂⟨log p⟩/∂λ with the price of the size.
 
@@ -56,11 +57,13 @@ def gradient(
     b, and ⟨v_i⟩_data − ⟨v_i⟩_model for c. With one price for all units the sum is ∂μ Δ⟨z⟩.
 
     `view` is the model's first A units, `pull` the pull-back of the prices: units beyond A have no
-    other part of the gradient than the price.
+    other part of the gradient than the price. With `weights` (batch,) the data average is
+    Σ w f / Σ w.
     """
     n, m = len(data), len(fantasy)
     v = jnp.concatenate([data, fantasy])
-    sign = jnp.concatenate([jnp.full(n, 1 / n, v.dtype), jnp.full(m, -1 / m, v.dtype)])
+    share = jnp.full(n, 1 / n, v.dtype) if weights is None else weights / weights.sum()
+    sign = jnp.concatenate([share, jnp.full(m, -1 / m, v.dtype)])
     survival = view.size_survival(v)
     h = view.mean_hidden(v)
     weighted = sign[:, None] * h
@@ -71,7 +74,7 @@ def gradient(
     statistics = Statistics(
         met=met(view, v),
         delta_size=excess.sum(),
-        mean_hidden=jnp.pad(h[:n].mean(axis=0), (0, rest)),
+        mean_hidden=jnp.pad(dot(share, h[:n]), (0, rest)),
     )
     new = Parameters(
         W=(-price_W).at[:width].add(dot(weighted.T, v)),

@@ -28,8 +28,9 @@ from vrbm.training.gradient import (
 )
 from vrbm.training.guards import Diverged, Phase, phase
 from vrbm.training.negative import NegativePhase, most
+from vrbm.training.observed import Observed
 from vrbm.training.source import OnDevice, Source, Streamed, as_dataset, encoded
-from vrbm.typing import HiddenBias, RandomKey, Scalar, VisibleBias, Windowed
+from vrbm.typing import Chains, HiddenBias, RandomKey, Scalar, VisibleBias, Windowed
 
 # Rate at which the hidden offsets of centred training follow ⟨h⟩.
 OFFSET_RATE = 0.01
@@ -47,6 +48,8 @@ class Carry(eqx.Module):
     negative: Any
     v_offset: VisibleBias
     h_offset: HiddenBias
+    completed: Chains | None = None
+    """all rows with their missing entries drawn, where entries are missing"""
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,7 @@ def train(
     state: TrainState | None = None,
     optimizer: optax.GradientTransformation | None = None,
     callbacks: Iterable[Callable[[Record], bool | None]] = (),
+    observed: Observed | None = None,
 ) -> Iterator[Record]:
     """Train, and yield a record after each epoch.
 
@@ -156,6 +160,8 @@ def train(
         Any optax transformation, for descent, in place of that of `config`.
     callbacks
         Called with each record; training ends after an epoch in which one returns True.
+    observed
+        Weights and missing entries of the training rows, in the order of the rows.
     """
     data = as_dataset(data)
     if state is None:
@@ -169,7 +175,8 @@ def train(
     elif model is not None or key is not None:
         raise ValueError("state is given, and holds model and key: pass None for both.")
     _check(state.model, data)
-    return _records(state, data, config, optimizer, list(callbacks))
+    observed = Observed() if observed is None else observed
+    return _records(state, data, config, optimizer, list(callbacks), observed)
 
 
 def _records(
@@ -178,8 +185,13 @@ def _records(
     config: Config,
     optimizer: optax.GradientTransformation | None,
     callbacks: list[Callable[[Record], bool | None]],
+    observed: Observed,
 ) -> Iterator[Record]:
-    source = _source(state, data, config)
+    source = _source(state, data, config, in_memory=jax.tree.leaves(observed) != [])
+    if observed.missing is not None and state.carry.completed is None:
+        rows = jnp.asarray(encoded(state.model.visible, data.train, data.domain))
+        completed = rows.astype(state.model.W.dtype)
+        state = replace(state, carry=replace(state.carry, completed=completed))
     total = config.epochs * source.batches
     rules = _Rules(
         config.optimizer.build(total) if optimizer is None else optimizer,
@@ -192,7 +204,9 @@ def _records(
     monitor = _Monitor(state.model, data, config)
     while state.epoch < config.epochs:
         began = time.perf_counter()
-        state, summary = _epoch(state, source, config.window, rules, monitor.constant_columns)
+        state, summary = _epoch(
+            state, source, config.window, rules, monitor.constant_columns, observed
+        )
         last_step = state.epoch * source.batches - 1
         record = Record(
             epoch=state.epoch,
@@ -234,7 +248,13 @@ class _Steps(NamedTuple):
 
 @eqx.filter_jit
 def _run(
-    carry: Carry, rows: jax.Array, order: jax.Array, key: RandomKey, width: int, rules: _Rules
+    carry: Carry,
+    rows: jax.Array,
+    order: jax.Array,
+    key: RandomKey,
+    width: int,
+    rules: _Rules,
+    observed: Observed,
 ) -> tuple[Carry, _Steps]:
     """All steps of a block in one scan."""
     dtype = carry.model.W.dtype
@@ -246,8 +266,12 @@ def _run(
             lambda W, b: model.potential.prices(W, b, model.hidden), model.W, model.b
         )
         view = window.narrow(model, prices, width)
+        completed, filling = carry.completed, None
+        if completed is not None:
+            v, completed, filling = observed.complete(view, completed, index, key)
         negative, info = rules.negative(view, carry.negative, v, key)
-        ascent, statistics = gradient(model, view, pull, v, info.v)
+        weights = observed.batch_weights(index)
+        ascent, statistics = gradient(model, view, pull, v, info.v, weights)
         if rules.penalty:
             ascent = with_penalty(ascent, model, rules.penalty, rules.penalty_power)
         norms = jnp.stack([jnp.linalg.norm(g) for g in ascent])
@@ -259,8 +283,9 @@ def _run(
         change, optimizer = rules.transformation.update(descent, carry.optimizer, parameters(model))
         if rules.centred:
             change = uncentred(Parameters(*change), carry.v_offset, h_offset)
-        new = Carry(moved(model, change), optimizer, negative, carry.v_offset, h_offset)
+        new = Carry(moved(model, change), optimizer, negative, carry.v_offset, h_offset, completed)
         sizes = most(info.met, statistics.met)
+        sizes = sizes if filling is None else most(sizes, filling)
         missing = sizes.log_edge + window.log_tail(model, prices, width)
         shown = (
             norms,
@@ -280,7 +305,12 @@ def _run(
 
 
 def _epoch(
-    state: TrainState, source: Source, use_window: bool, rules: _Rules, constant_columns: int
+    state: TrainState,
+    source: Source,
+    use_window: bool,
+    rules: _Rules,
+    constant_columns: int,
+    observed: Observed,
 ) -> tuple[TrainState, dict[str, Any]]:
     """All blocks of an epoch, each with a window that was wide enough."""
     data_key, step_key = jax.random.split(jax.random.fold_in(state.key, state.epoch))
@@ -293,7 +323,7 @@ def _epoch(
     for number, (rows, order) in enumerate(source.blocks(state.epoch, data_key)):
         key = jax.random.fold_in(step_key, number)
         while True:
-            new, steps = _run(carry, rows, order, key, width, rules)
+            new, steps = _run(carry, rows, order, key, width, rules, observed)
             if window.is_exact(float(steps.log_missing), dtype) or width == most_units:
                 break
             width = window.fitting(most_units, width + 1)
@@ -394,9 +424,9 @@ def _some(model: GrandCanonicalRBM, rows: np.ndarray, domain: Domain, count: int
     return encoded(model.visible, rows[chosen], domain)
 
 
-def _source(state: TrainState, data: Dataset, config: Config) -> Source:
+def _source(state: TrainState, data: Dataset, config: Config, in_memory: bool) -> Source:
     unit = state.model.visible
-    if data.train.size * data.domain.dtype.itemsize <= config.device_bytes:
+    if in_memory or data.train.size * data.domain.dtype.itemsize <= config.device_bytes:
         return OnDevice(encoded(unit, data.train, data.domain), config.batch_size)
     seed = int(jax.random.bits(jax.random.fold_in(state.key, ORDER), dtype=jnp.uint32))
     return Streamed(data.train, unit, data.domain, config.batch_size, seed)
