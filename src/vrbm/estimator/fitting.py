@@ -14,7 +14,9 @@ from vrbm.data.dataset import Dataset, Domain
 from vrbm.estimator import completion
 from vrbm.estimator.progress import shown
 from vrbm.model import Binary, GrandCanonicalRBM, Potential
-from vrbm.training import Config, Optimizer, Persistent, Record, start, train
+from vrbm.training import Config, Optimizer, Persistent, Record, TrainState, train
+from vrbm.training.gradient import parameters
+from vrbm.training.loop import Carry
 from vrbm.training.observed import Observed
 
 #: Standard deviation of the initial weights; hidden biases begin at 0.
@@ -93,6 +95,7 @@ def fit(
             learning_rate=settings.learning_rate,
             decay_from=DECAY_FROM if settings.decays else 1.0,
         ),
+        monitor_rows=_monitored(len(rows.v)),
         # Idle units that earn log 2 leave the bound of the window open.
         window=model.potential.absorb_log2,
     )
@@ -103,11 +106,10 @@ def fit(
     if missing.any():
         v = completion.complete(model, v, fill_key, FIRST_FILLING).states
         observed = replace(observed, missing=jnp.asarray(missing))
+    if chains is None or len(chains) != settings.chains:
+        chains = v[random.randint(len(v), size=settings.chains)]
     data = Dataset("X", rows.domain, v.astype(rows.domain.dtype))
-    state = start(model, data, config, key)
-    if chains is not None and len(chains) == settings.chains:
-        held = jnp.asarray(chains, model.W.dtype)
-        state = replace(state, carry=replace(state.carry, negative=held))
+    state = _start(model, config, chains, key)
     history = []
     records: Iterator[Record] = train(None, data, config, state=state, observed=observed)
     if settings.show is not None:
@@ -125,6 +127,26 @@ def fit(
         )
     filled = v if state.carry.completed is None else np.asarray(state.carry.completed)
     return Result(filled, state.model, np.asarray(state.carry.negative), history)
+
+
+def _monitored(n: int) -> int:
+    """Rows on which epochs are recorded, 1, 10, 100 or 1000: few shapes to compile."""
+    return int(10 ** min(3, int(np.log10(n))))
+
+
+def _start(
+    model: GrandCanonicalRBM, config: Config, chains: np.ndarray, key: jax.Array
+) -> TrainState:
+    """The state before the first epoch; offsets are those of uncentred training."""
+    n, k, dtype = model.n_visible, model.max_hidden, model.W.dtype
+    carry = Carry(
+        model=model,
+        optimizer=config.optimizer.build(1).init(parameters(model)),
+        negative=jnp.asarray(chains, dtype),
+        v_offset=jnp.asarray(np.zeros(n), dtype),
+        h_offset=jnp.asarray(np.zeros(k), dtype),
+    )
+    return TrainState(carry, key, epoch=0, width=k)
 
 
 def new_key(random: np.random.RandomState) -> jax.Array:
