@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 __all__ = [
+    "RBM",
+    "VRBM",
     "Binary",
     "Constant",
     "Custom",
@@ -16,10 +18,8 @@ __all__ = [
     "Local",
     "Penalizing",
     "Potential",
-    "RBM",
     "Spin",
     "Unit",
-    "VRBM",
     "exact",
     "load",
     "save",

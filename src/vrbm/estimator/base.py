@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -45,7 +45,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
     def _size_and_potential(self, n_features: int) -> tuple[int, Potential]:
         """K and the potential of a new model; checks the parameters of the subclass."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Machine":
         """Train on rows X.
 
         Parameters
@@ -66,7 +66,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         rows = self._rows(X, sample_weight, going_on)
         return self._train(rows, settings, going_on)
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Machine":
         """One pass over rows X at the full learning rate, going on from where the model stands.
 
         Parameters are those of `fit`. The coding is that of the first call.
@@ -177,7 +177,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         files.save(self, path)
 
     @classmethod
-    def load(cls, path: Path | str) -> Self:
+    def load(cls, path: Path | str) -> "Machine":
         """Read an estimator that `save` wrote."""
         return files.load(cls, path)
 
@@ -268,7 +268,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         self.coding_ = self.coding_.accepts(X) if going_on else coding.find(X)
         return fitting.Rows(self.coding_.encode(X), weights, self.coding_.domain)
 
-    def _train(self, rows: fitting.Rows, settings: fitting.Settings, going_on: bool) -> Self:
+    def _train(self, rows: fitting.Rows, settings: fitting.Settings, going_on: bool) -> "Machine":
         size, potential = self._size_and_potential(rows.v.shape[1])
         if not going_on:
             self.random_state_ = check_random_state(self.random_state)

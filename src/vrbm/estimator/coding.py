@@ -30,10 +30,7 @@ class Coding:
         """
         if self.kind == "scaled":
             return np.clip((X - self.low) / (self.high - self.low), 0, 1).astype(X.dtype)
-        if self.kind == Domain.SPIN:
-            allowed = (X == -1) | (X == 1)
-        else:
-            allowed = (X >= 0) & (X <= 1)
+        allowed = np.abs(X) == 1 if self.kind == Domain.SPIN else (X >= 0) & (X <= 1)
         bad = ~(allowed | np.isnan(X))
         if bad.any():
             row, column = np.argwhere(bad)[0]
@@ -48,7 +45,7 @@ class Coding:
         return (self.low + v * (self.high - self.low)).astype(v.dtype)
 
     def accepts(self, X: np.ndarray) -> "Coding":
-        """This coding, or a wider one, for further data of a model that was begun with it."""
+        """The same coding, or a wider one, for further data of a model that was begun with it."""
         if self.kind == Domain.BINARY and find(X, warn=False).kind == Domain.UNIT:
             return Coding(Domain.UNIT, self.low, self.high)
         return self

@@ -53,7 +53,7 @@ _PARAMETERS = """n_iter : int
     """
 
 
-class VRBM(Machine):
+class VRBM(Machine):  # noqa: D101 (a formatted docstring)
     __doc__ = f"""A restricted Boltzmann machine that finds its own size.
 
     Trained for the likelihood, with persistent chains; see docs/estimator.md. Data may be ±1, 0/1
@@ -106,7 +106,7 @@ class VRBM(Machine):
         return checks.count("max_hidden", size), potential
 
 
-class RBM(Machine):
+class RBM(Machine):  # noqa: D101
     __doc__ = f"""An ordinary restricted Boltzmann machine, of a size that is given.
 
     The counterpart of `VRBM` with the same methods, and of scikit-learn's BernoulliRBM.

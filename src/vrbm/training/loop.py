@@ -30,7 +30,7 @@ from vrbm.training.guards import Diverged, Phase, phase
 from vrbm.training.negative import NegativePhase, most
 from vrbm.training.observed import Observed
 from vrbm.training.source import OnDevice, Source, Streamed, as_dataset, encoded
-from vrbm.typing import Chains, HiddenBias, RandomKey, Scalar, VisibleBias, Windowed
+from vrbm.typing import HiddenBias, RandomKey, Rows, Scalar, VisibleBias, Windowed
 
 # Rate at which the hidden offsets of centred training follow ⟨h⟩.
 OFFSET_RATE = 0.01
@@ -48,7 +48,7 @@ class Carry(eqx.Module):
     negative: Any
     v_offset: VisibleBias
     h_offset: HiddenBias
-    completed: Chains | None = None
+    completed: Rows | None = None
     """all rows with their missing entries drawn, where entries are missing"""
 
 

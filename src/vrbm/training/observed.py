@@ -10,35 +10,33 @@ moves fast.
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array
 
 from vrbm.model import GrandCanonicalRBM
 from vrbm.training.negative import Met, gibbs_step, met, most
-from vrbm.typing import Chains, RandomKey
+from vrbm.typing import Batch, Chains, Missing, MissingInRows, RandomKey, Rows, RowWeights
 
 #: Clamped Gibbs steps for the missing entries of a row each time that it is visited.
 SWEEPS = 3
 #: Folded into the key of a training step for the completion of its rows.
 COMPLETION = 2**31 - 1
 
-Missing = Bool[Array, "chains visible"]
-
 
 class Observed(eqx.Module):
     """Weights of rows and their missing entries; None where all are alike, or all are there."""
 
-    weights: Float[Array, "rows"] | None = None
+    weights: RowWeights | None = None
     """positive; the data average of a batch is Σ w f / Σ w"""
-    missing: Bool[Array, "rows visible"] | None = None
+    missing: MissingInRows | None = None
     """True where an entry is unknown: its value in the rows is where its chain starts"""
 
-    def batch_weights(self, index: Array) -> Float[Array, "batch"] | None:
+    def batch_weights(self, index: Array) -> Batch | None:
         """Weights of the rows of a batch."""
         return None if self.weights is None else self.weights[index]
 
     def complete(
-        self, model: GrandCanonicalRBM, completed: Chains, index: Array, key: RandomKey
-    ) -> tuple[Chains, Chains, Met]:
+        self, model: GrandCanonicalRBM, completed: Rows, index: Array, key: RandomKey
+    ) -> tuple[Chains, Rows, Met]:
         """The batch with its missing entries drawn anew, all rows with it, and the sizes met."""
         assert self.missing is not None
         key = jax.random.fold_in(key, COMPLETION)

@@ -1,0 +1,50 @@
+"""The scripts of examples/, with fewer rows and epochs; whole in the slow tests."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SETTINGS = {
+    "digits_features": {"sizes": (25,)},
+    "fill_in_pixels": {"rows": 50},
+    "size_by_digit": {},
+    "drop_in": {},
+}
+
+
+@pytest.fixture
+def example(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    yield importlib.import_module
+    for path in EXAMPLES.glob("*.py"):
+        sys.modules.pop(path.stem, None)
+
+
+def test_every_example_is_run_here():
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SETTINGS, "digits_data"}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_example(name, example, capsys):
+    assert example(name).main(shifts=False, n_iter=2, **SETTINGS[name])
+    assert capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_one_self_sizing_machine_against_a_sweep(example):
+    results = example("digits_features").main()
+    accuracy, seconds = results.pop("VRBM()")
+    assert accuracy >= max(other for other, _ in results.values())
+    assert seconds < sum(other for _, other in results.values())
+
+
+@pytest.mark.slow
+def test_missing_pixels_against_column_means(example):
+    by_model, by_means = example("fill_in_pixels").main()
+    assert by_model < 0.6 * by_means
