@@ -41,6 +41,18 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
     random_state: Any
     verbose: int
 
+    coding_: coding.Coding
+    random_state_: np.random.RandomState
+    model_: GrandCanonicalRBM
+    n_hidden_: int
+    mean_size_: float
+    chemical_potential_: float
+    n_iter_: int
+    history_: list[dict[str, Any]]
+    _whole: GrandCanonicalRBM
+    _chains: np.ndarray
+    _partition: likelihood.LogPartition | None
+
     @abstractmethod
     def _size_and_potential(self, n_features: int) -> tuple[int, Potential]:
         """K and the potential of a new model; checks the parameters of the subclass."""
@@ -81,10 +93,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
 
         For rows with NaN, the average over p(v_miss|v_obs).
         """
-        v = self._encoded(X)
-        if np.isnan(v).any():
-            return completion.complete(self.model_, v, self._fixed_key()).hidden
-        return by_block(GrandCanonicalRBM.mean_hidden, self.model_, v).astype(v.dtype)
+        return self._mean_hidden(self._encoded(X))
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """⟨v⟩ given hidden values (n_samples, n_hidden_), in the coding of the data."""
@@ -96,18 +105,18 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
                 "transform returns them."
             )
         h = h if h.dtype in (np.float32, np.float64) else h.astype(np.float64)
-        return self.coding_.decode(by_block(mean_visible, self.model_, h).astype(h.dtype))
+        return self.coding_.decode(by_block(mean_visible, self.model_, h))
 
     def reconstruct(self, X: Any) -> np.ndarray:
         """⟨v⟩ given ⟨h⟩ of rows X, in the coding of the data: there and back, without chance."""
-        return self.inverse_transform(np.asarray(self._hidden_means(X)))
+        return self.inverse_transform(self._mean_hidden(self._encoded(X)))
 
     def free_energy(self, X: Any) -> np.ndarray:
         """F(v) of rows X, (n_samples,); of a row with NaN, that of its known entries, exact."""
         v = self._encoded(X)
         if np.isnan(v).any():
             return completion.free_energy(self.model_, v)
-        return by_block(GrandCanonicalRBM.free_energy, self.model_, v).astype(v.dtype)
+        return by_block(GrandCanonicalRBM.free_energy, self.model_, v)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """log p(v) = −F(v) − log Z of rows X in nats, (n_samples,).
@@ -169,7 +178,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         v = self._encoded(X)
         if np.isnan(v).any():
             return completion.complete(self.model_, v, self._fixed_key()).sizes
-        return by_block(GrandCanonicalRBM.size_probabilities, self.model_, v).astype(v.dtype)
+        return by_block(GrandCanonicalRBM.size_probabilities, self.model_, v)
 
     def save(self, path: Path | str) -> None:
         """Write parameters and fitted state to one safetensors file, whole or not at all."""
@@ -253,9 +262,11 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         check_is_fitted(self)
         return self.coding_.encode(self._validated(X, reset=False))
 
-    def _hidden_means(self, X: Any) -> np.ndarray:
-        """`transform` without what set_output makes of it."""
-        return type(self).transform.__wrapped__(self, X)  # type: ignore[attr-defined]
+    def _mean_hidden(self, v: np.ndarray) -> np.ndarray:
+        """⟨h⟩ of encoded rows, (rows, n_hidden_)."""
+        if np.isnan(v).any():
+            return completion.complete(self.model_, v, self._fixed_key()).hidden
+        return by_block(GrandCanonicalRBM.mean_hidden, self.model_, v)
 
     def _rows(self, X: Any, sample_weight: Any, going_on: bool) -> fitting.Rows:
         X = self._validated(X, reset=not going_on)
@@ -270,10 +281,11 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
 
     def _train(self, rows: fitting.Rows, settings: fitting.Settings, going_on: bool) -> "Machine":
         size, potential = self._size_and_potential(rows.v.shape[1])
+        chains = None
         if not going_on:
             self.random_state_ = check_random_state(self.random_state)
             whole = fitting.initial(rows, size, potential, self.random_state_)
-            chains, self.history_, self.n_iter_ = None, [], 0
+            self.history_, self.n_iter_ = [], 0
         else:
             whole, chains = self._whole, self._chains
         result = fitting.fit(whole, rows, settings, self.random_state_, chains)
@@ -289,7 +301,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         self.n_hidden_ = max(1, int((survival > UNUSED).sum()))
         self.model_ = cut(self._whole, self.n_hidden_)
         self.chemical_potential_ = float(np.mean(self.model_.chemical_potential()))
-        self._partition: likelihood.LogPartition | None = None
+        self._partition = None
 
     def _log_partition(self) -> likelihood.LogPartition:
         check_is_fitted(self)

@@ -176,4 +176,5 @@ def _clamped(
     layer = jnp.zeros((len(v), model.max_hidden), v.dtype)
     start = (v, (jnp.zeros_like(v), layer, layer))
     (v, sums), _ = jax.lax.scan(keep, start, jax.random.split(key, steps))
-    return Completion(*(x / steps for x in sums), v)
+    visible, hidden, sizes = (x / steps for x in sums)
+    return Completion(visible, hidden, sizes, v)
