@@ -1,6 +1,7 @@
 """The scripts of examples/, with fewer rows and epochs; whole in the slow tests."""
 
 import importlib
+import re
 import sys
 from pathlib import Path
 
@@ -34,6 +35,15 @@ def test_every_example_is_run_here():
 def test_example(name, example, capsys):
     assert example(name).main(shifts=False, n_iter=2, **SETTINGS[name])
     assert capsys.readouterr().out
+
+
+def test_the_example_of_the_page_runs_as_printed(capsys):
+    page = (EXAMPLES.parent / "docs" / "estimator.md").read_text()
+    code, *_ = re.findall(r"```python\n(.*?)```", page, re.S)
+    names: dict = {}
+    exec(code.replace("n_iter=10", "n_iter=1"), names)
+    assert names["features"].shape == (len(names["data"].test), names["machine"].n_hidden_)
+    assert (names["filled"] == names["data"].test).all()
 
 
 @pytest.mark.slow

@@ -89,14 +89,14 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         return self._train(rows, settings, going_on)
 
     def transform(self, X: Any) -> np.ndarray:
-        """⟨h_a⟩ of the units in use, P(z ≥ a|v) σ(x_a), (n_samples, n_hidden_).
+        """⟨h_a⟩ of the units in use, P(z ≥ a|v) σ(x_a), (n_samples, `n_hidden_`).
 
         For rows with NaN, the average over p(v_miss|v_obs).
         """
         return self._mean_hidden(self._encoded(X))
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """⟨v⟩ given hidden values (n_samples, n_hidden_), in the coding of the data."""
+        """⟨v⟩ given hidden values (n_samples, `n_hidden_`), in the coding of the data."""
         check_is_fitted(self)
         h = checks.host_numbers("X", X)
         if h.ndim != 2 or h.shape[1] != self.n_hidden_:
@@ -174,7 +174,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         return np.where(np.isnan(given), decoded, given)
 
     def size_probabilities(self, X: Any) -> np.ndarray:
-        """p(z|v) for z = 1 … n_hidden_, (n_samples, n_hidden_)."""
+        """p(z|v) for z = 1 … `n_hidden_`, (n_samples, `n_hidden_`)."""
         v = self._encoded(X)
         if np.isnan(v).any():
             return completion.complete(self.model_, v, self._fixed_key()).sizes
@@ -207,12 +207,12 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
 
     @property
     def components_(self) -> np.ndarray:
-        """Weights W of the units in use, (n_hidden_, n_features)."""
+        """Weights W of the units in use, (`n_hidden_`, n_features)."""
         return np.asarray(self.model_.W)
 
     @property
     def intercept_hidden_(self) -> np.ndarray:
-        """Hidden biases b, (n_hidden_,)."""
+        """Hidden biases b, (`n_hidden_`,)."""
         return np.asarray(self.model_.b)
 
     @property

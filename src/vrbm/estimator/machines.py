@@ -29,25 +29,28 @@ _PARAMETERS = """n_iter : int
 
     Attributes
     ----------
-    n_hidden_ : int
+    n_hidden_
         The size found: units beyond exist with a probability below 0.01, averaged over the
         training rows.
-    mean_size_ : float
+    mean_size_
         ⟨z⟩ over the training rows.
-    chemical_potential_ : float
+    chemical_potential_
         μ.
-    components_ : (n_hidden_, n_features)
-        Weights.
-    intercept_hidden_ : (n_hidden_,)
-    intercept_visible_ : (n_features,)
-    log_partition_, log_partition_error_, log_partition_method_
-        log Z, its standard error and how it was found; computed when first asked for.
-    history_ : list of dict
+    components_
+        Weights W, (`n_hidden_`, `n_features`).
+    intercept_hidden_
+        Hidden biases b, (`n_hidden_`,).
+    intercept_visible_
+        Visible biases c, (`n_features`,).
+    log_partition_
+        log Z, computed when first asked for; `log_partition_error_` is its standard error,
+        `log_partition_method_` how it was found.
+    history_
         A record of each epoch.
-    n_iter_ : int
+    n_iter_
         Epochs done.
-    model_ : GrandCanonicalRBM
-        The model, with its n_hidden_ units in use.
+    model_
+        The `GrandCanonicalRBM`, with the units in use.
     coding_
         How columns of the data map to 0/1 units.
     """
