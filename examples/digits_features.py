@@ -23,7 +23,9 @@ def measured(machine, data):
     return accuracy, time.perf_counter() - began
 
 
-def main(shifts=True, sizes=(25, 50, 100, 200), n_iter=10, picture="digits_features.png"):
+def main(
+    shifts=True, max_hidden=None, sizes=(25, 50, 100, 200), n_iter=10, picture="digits_features.png"
+):
     """Measure, print and draw; the results by name."""
     data = shifted_digits(shifts)
     machines = {
@@ -32,7 +34,7 @@ def main(shifts=True, sizes=(25, 50, 100, 200), n_iter=10, picture="digits_featu
         )
         for size in sizes
     }
-    machines["VRBM()"] = own = VRBM(n_iter=n_iter, random_state=0)
+    machines["VRBM()"] = own = VRBM(max_hidden, n_iter=n_iter, random_state=0)
     results = {name: measured(machine, data) for name, machine in machines.items()}
     for name, (accuracy, seconds) in results.items():
         print(f"{name:18} accuracy {accuracy:.4f}  {seconds:6.1f} s")

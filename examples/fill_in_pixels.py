@@ -6,7 +6,7 @@ from digits_data import shifted_digits
 from vrbm import VRBM
 
 
-def main(shifts=True, n_iter=10, rows=400):
+def main(shifts=True, max_hidden=None, n_iter=10, rows=400):
     """Mean square errors on missing test pixels: by the model, and by column means."""
     X, X_test, _, _ = shifted_digits(shifts)
     X_test = X_test[:rows]
@@ -14,7 +14,7 @@ def main(shifts=True, n_iter=10, rows=400):
     with_holes, test_with_holes = (
         np.where(random.random(x.shape) < 0.2, np.nan, x) for x in (X, X_test)
     )
-    filled = VRBM(n_iter=n_iter, random_state=0).fit(with_holes).impute(test_with_holes)
+    filled = VRBM(max_hidden, n_iter=n_iter, random_state=0).fit(with_holes).impute(test_with_holes)
     holes = np.isnan(test_with_holes)
     means = np.broadcast_to(np.nanmean(with_holes, axis=0), X_test.shape)
     errors = [float(((guess - X_test)[holes] ** 2).mean()) for guess in (filled, means)]

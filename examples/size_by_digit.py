@@ -6,10 +6,10 @@ from digits_data import shifted_digits
 from vrbm import VRBM
 
 
-def main(shifts=True, n_iter=10, picture="size_by_digit.png"):
+def main(shifts=True, max_hidden=None, n_iter=10, picture="size_by_digit.png"):
     """Print ⟨z⟩ and draw p(z) for each digit; the mean sizes by digit."""
     X, X_test, _, labels = shifted_digits(shifts)
-    machine = VRBM(n_iter=n_iter, random_state=0).fit(X)
+    machine = VRBM(max_hidden, n_iter=n_iter, random_state=0).fit(X)
     sizes = machine.size_probabilities(X_test)
     figure, axis = plt.subplots(figsize=(6, 3))
     means = {}

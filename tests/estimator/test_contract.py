@@ -139,7 +139,6 @@ def test_warm_start_and_partial_fit_go_on(X, fitted):
 
 
 def test_pickle_and_files(X, tmp_path, fitted):
-    copies = [pickle.loads(pickle.dumps(fitted))]
     for machine in (fitted, small(RBM).fit(X), small(potential=Penalizing()).fit(X)):
         machine.score(X)
         machine.save(tmp_path / "machine.safetensors")
@@ -147,8 +146,8 @@ def test_pickle_and_files(X, tmp_path, fitted):
         assert_array_equal(copy.transform(X), machine.transform(X))
         assert copy.score(X) == machine.score(X)
         assert copy.history_ == machine.history_
-        copies.append(copy.partial_fit(X))
-    assert_array_equal(copies[0].transform(X), fitted.transform(X))
+    assert copy.partial_fit(X).n_iter_ == 4
+    assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(X), fitted.transform(X))
     with pytest.raises(ValueError, match=r"call vrbm\.VRBM\.load"):
         RBM.load(tmp_path / "machine.safetensors")
 
@@ -177,7 +176,7 @@ def test_pipeline_search_and_cross_validation(X):
     y = X[:, 0].astype(int)
     pipeline = make_pipeline(small(), LogisticRegression())
     assert (cross_val_score(pipeline, X, y, cv=2) > 0).all()
-    search = GridSearchCV(small(), {"n_gibbs": [1, 2]}, cv=2, n_jobs=2).fit(X)
+    search = GridSearchCV(small(), {"potential": [0.2]}, cv=2, n_jobs=2).fit(X)
     assert np.isfinite(search.best_score_)
 
 

@@ -33,7 +33,7 @@ def test_every_example_is_run_here():
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_example(name, example, capsys):
-    assert example(name).main(shifts=False, n_iter=2, **SETTINGS[name])
+    assert example(name).main(shifts=False, max_hidden=24, n_iter=2, **SETTINGS[name])
     assert capsys.readouterr().out
 
 
@@ -41,7 +41,7 @@ def test_the_example_of_the_page_runs_as_printed(capsys):
     page = (EXAMPLES.parent / "docs" / "estimator.md").read_text()
     code, *_ = re.findall(r"```python\n(.*?)```", page, re.S)
     names: dict = {}
-    exec(code.replace("n_iter=10", "n_iter=1"), names)
+    exec(code.replace("n_iter=10", "24, n_iter=2"), names)
     assert names["features"].shape == (len(names["data"].test), names["machine"].n_hidden_)
     assert (names["filled"] == names["data"].test).all()
 
