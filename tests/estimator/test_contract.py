@@ -213,6 +213,8 @@ def test_weights_count_like_repeated_rows(X):
     )
     with pytest.raises(ValueError, match="zero"):
         small().fit(X, sample_weight=np.zeros(60))
+    with pytest.raises(ValueError, match="sample_weight holds -1"):
+        small().fit(X, sample_weight=np.linspace(-1, 1, 60))
 
 
 def test_a_progress_line(X, capsys):
