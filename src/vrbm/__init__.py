@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 __all__ = [
+    "RBM",
+    "VRBM",
     "Binary",
     "Constant",
     "Custom",
@@ -24,6 +26,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from vrbm.estimator import RBM, VRBM
     from vrbm.model import (
         Binary,
         Constant,
@@ -44,9 +47,11 @@ else:
     def __getattr__(name):
         from importlib import import_module
 
+        if name in ("RBM", "VRBM"):
+            return getattr(import_module("vrbm.estimator"), name)
         if name in __all__:
             return getattr(import_module("vrbm.model"), name)
-        if name in ("data", "evaluation", "model", "training"):
+        if name in ("data", "estimator", "evaluation", "model", "training"):
             return import_module(f"vrbm.{name}")
         raise AttributeError(f"module 'vrbm' has no attribute {name!r}")
 

@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose
 
 import vrbm
 from tests.model.oracle import POTENTIALS, Oracle
-from vrbm.training import window
+from vrbm.model import FixedSize
+from vrbm.training import Gibbs, MeanField, window
 from vrbm.training.gradient import (
     Parameters,
     centred,
@@ -107,3 +108,45 @@ def test_penalty(p):
     computed = with_penalty(zero, model, 0.3, p).W
     expected = jax.grad(lambda W: -0.3 / p * (jnp.abs(W) ** p).sum())(model.W)
     assert_allclose(computed, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [MeanField(2), Gibbs(1)])
+def test_averages_of_differences_are_differences_of_averages(kernel):
+    model = Oracle("spin", "spin", n=5, k=4, seed=3).model
+    v = jnp.asarray(np.random.default_rng(0).choice([-1.0, 1.0], (30, 5)))
+    prices, pull = jax.vjp(
+        lambda W, b, _: model.potential.prices(W, b, model.hidden), model.W, model.b, jnp.zeros(0)
+    )
+    view = window.narrow(model, prices, model.max_hidden)
+    _, info = kernel(view, None, v, jax.random.key(0))
+    fantasy = view.response(info.v)
+    joined, statistics = gradient(model, pull, info.data, fantasy, info.residual)
+    apart, expected = gradient(model, pull, info.data, fantasy)
+    for one, other in zip(joined, apart, strict=True):
+        assert_allclose(one, other, atol=1e-14)
+    assert_allclose(statistics.delta_size, expected.delta_size, atol=1e-13)
+
+
+def test_a_vanishing_gradient_keeps_its_digits_in_float32():
+    """A model that copies its input with errors of 1e-9, where 1 − 1e-9 is 1 in float32."""
+    rng = np.random.default_rng(1)
+    W = (11 * np.eye(8) + 0.3 * rng.normal(size=(8, 8))).astype(np.float32)
+    v = rng.choice([-1.0, 1.0], (50, 8))
+    found = {}
+    for dtype in (jnp.float32, jnp.float64):
+        model = vrbm.GrandCanonicalRBM(
+            jnp.asarray(W, dtype), jnp.zeros(8, dtype), jnp.zeros(8, dtype), potential=FixedSize()
+        )
+        prices, pull = jax.vjp(
+            lambda W, b, _, m=model: m.potential.prices(W, b, m.hidden),
+            model.W,
+            model.b,
+            jnp.zeros(0, dtype),
+        )
+        view = window.narrow(model, prices, 8)
+        _, info = MeanField(2)(view, None, jnp.asarray(v, dtype), jax.random.key(0))
+        fantasy = view.response(info.v)
+        found[dtype] = gradient(model, pull, info.data, fantasy, info.residual)[0]
+    single, double = found[jnp.float32].W, found[jnp.float64].W
+    assert 0 < np.abs(double).max() < 1e-7
+    assert_allclose(single, double, atol=2e-5 * np.abs(double).max())

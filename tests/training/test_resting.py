@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 
 import vrbm
 from vrbm.training import Config, MeanField, Optimizer, Persistent, resting, start, step, train
+from vrbm.training.observed import Observed
 
 N, K, WIDTH = 12, 300, 48
 
@@ -36,7 +37,7 @@ def both(model, optimizer, negative, steps=120):
     rules = step.Rules(optimizer.build(steps), negative, False, 0.0, 1.0, optimizer.is_linear)
     assert resting.applies(model, rules, WIDTH)
     order = jnp.asarray(np.random.default_rng(2).integers(0, 200, (steps, 20)))
-    some = [(carry, jnp.asarray(rows), order, jax.random.key(3), WIDTH, rules)]
+    some = [(carry, jnp.asarray(rows), order, jax.random.key(3), WIDTH, rules, Observed())]
     # A second block begins with momentum, and with a count of steps.
     runs = {}
     for name, run in (("plain", step.run), ("resting", resting.run)):

@@ -52,6 +52,11 @@ def prune(
     return _units(model, np.arange(size))
 
 
+def cut(model: GrandCanonicalRBM, size: int) -> GrandCanonicalRBM:
+    """The first `size` units of the model, with the prices that they had in it."""
+    return _units(model, np.arange(checks.count("size", size)))
+
+
 def to_fixed(model: GrandCanonicalRBM, z: int) -> GrandCanonicalRBM:
     """The ordinary RBM of size z: p(v|z) of the model, F(v, z) up to a constant."""
     z = checks.count("z", z)

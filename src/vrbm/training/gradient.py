@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from vrbm.model import GrandCanonicalRBM
 from vrbm.model.linear import dot
 from vrbm.model.rbm import Response
-from vrbm.typing import Field, Hidden, HiddenBias, Scalar, Visible, VisibleBias, Weights
+from vrbm.typing import Batch, Field, Hidden, HiddenBias, Scalar, Visible, VisibleBias, Weights
 
 
 class Parameters(NamedTuple):
@@ -49,6 +49,7 @@ def gradient(
     data: Response,
     fantasy: Response,
     residual: Visible | None = None,
+    weights: Batch | None = None,
 ) -> tuple[Parameters, Statistics]:
     r"""∂⟨log p⟩/∂λ with the price of the size.
 
@@ -60,29 +61,37 @@ def gradient(
 
     `residual` is v_data − v_model where the rows belong together, as in mean-field iterations. Then
     averages are taken of differences, ⟨(h − h') v + h' (v − v')⟩, and the gradient keeps its digits
-    when it is far below the rounding of both parts.
+    when it is far below the rounding of both parts. `weights` (batch,) are those of the data, and
+    of the model's rows where they belong together: averages are Σ w f / Σ w.
     """
     width = data.mean.shape[-1]
     rest = model.max_hidden - width
     if residual is None:
-        W = _correlation(data.mean, data.v) - _correlation(fantasy.mean, fantasy.v)
-        b = data.mean.mean(axis=0) - fantasy.mean.mean(axis=0)
-        c = data.v.mean(axis=0) - fantasy.v.mean(axis=0)
-        excess = data.sizes.survival.mean(axis=0) - fantasy.sizes.survival.mean(axis=0)
+        W = _correlation(data.mean, data.v, weights) - _correlation(fantasy.mean, fantasy.v)
+        b = _average(data.mean, weights) - _average(fantasy.mean)
+        c = _average(data.v, weights) - _average(fantasy.v)
+        excess = _average(data.sizes.survival, weights) - _average(fantasy.sizes.survival)
     else:
         h = data.mean - fantasy.mean
-        W = _correlation(h, data.v) + _correlation(fantasy.mean, residual)
-        b, c = h.mean(axis=0), residual.mean(axis=0)
-        excess = (data.sizes.survival - fantasy.sizes.survival).mean(axis=0)
+        W = _correlation(h, data.v, weights) + _correlation(fantasy.mean, residual, weights)
+        b, c = _average(h, weights), _average(residual, weights)
+        excess = _average(data.sizes.survival - fantasy.sizes.survival, weights)
     price_W, price_b, others = pull(jnp.pad(excess, (0, rest)))
     new = Parameters((-price_W).at[:width].add(W), (-price_b).at[:width].add(b), c)
-    mean_hidden = jnp.pad(data.mean.mean(axis=0), (0, rest))
+    mean_hidden = jnp.pad(_average(data.mean, weights), (0, rest))
     return new, Statistics(excess.sum(), mean_hidden, others)
 
 
-def _correlation(h: Hidden, v: Visible) -> Weights:
+def _average(x: Field, weights: Batch | None = None) -> Field:
+    """The average over rows."""
+    return x.mean(axis=0) if weights is None else dot(weights, x) / weights.sum()
+
+
+def _correlation(h: Hidden, v: Visible, weights: Batch | None = None) -> Weights:
     """⟨h_a v_i⟩, averaged over the rows, (K, N)."""
-    return dot(h.T, v) / len(v)
+    if weights is None:
+        return dot(h.T, v) / len(v)
+    return dot(h.T * weights, v) / weights.sum()
 
 
 def centred(gradient: Parameters, v_offset: VisibleBias, h_offset: HiddenBias) -> Parameters:

@@ -17,6 +17,7 @@ from vrbm.training.config import Config
 from vrbm.training.gradient import parameters
 from vrbm.training.guards import Diverged, Phase
 from vrbm.training.monitor import Monitor, some
+from vrbm.training.observed import Observed
 from vrbm.training.source import OnDevice, Source, Streamed, as_dataset, encoded
 from vrbm.training.step import Carry, Rules, Steps
 from vrbm.typing import RandomKey
@@ -115,6 +116,7 @@ def train(
     state: TrainState | None = None,
     optimizer: optax.GradientTransformation | None = None,
     callbacks: Iterable[Callable[[Record], bool | None]] = (),
+    observed: Observed | None = None,
 ) -> Iterator[Record]:
     """Train, and yield a record after each epoch.
 
@@ -134,6 +136,8 @@ def train(
         Any optax transformation, for descent, in place of that of `config`.
     callbacks
         Called with each record; training ends after an epoch in which one returns True.
+    observed
+        Weights and missing entries of the training rows, in the order of the rows.
     """
     data = as_dataset(data)
     if state is None:
@@ -147,7 +151,8 @@ def train(
     elif model is not None or key is not None:
         raise ValueError("state is given, and holds model and key: pass None for both.")
     _check(state.model, data)
-    return _records(state, data, config, optimizer, list(callbacks))
+    observed = Observed() if observed is None else observed
+    return _records(state, data, config, optimizer, list(callbacks), observed)
 
 
 def _records(
@@ -156,8 +161,13 @@ def _records(
     config: Config,
     optimizer: optax.GradientTransformation | None,
     callbacks: list[Callable[[Record], bool | None]],
+    observed: Observed,
 ) -> Iterator[Record]:
-    source = _source(state, data, config)
+    source = _source(state, data, config, in_memory=jax.tree.leaves(observed) != [])
+    if observed.missing is not None and state.carry.completed is None:
+        rows = jnp.asarray(encoded(state.model.visible, data.train, data.domain))
+        completed = rows.astype(state.model.W.dtype)
+        state = replace(state, carry=replace(state.carry, completed=completed))
     total = config.epochs * source.batches
     rules = Rules(
         config.optimizer.build(total) if optimizer is None else optimizer,
@@ -171,7 +181,9 @@ def _records(
     monitor = Monitor(state.model, data, config)
     while state.epoch < config.epochs:
         began = time.perf_counter()
-        state, summary = _epoch(state, source, config.window, rules, monitor.constant_columns)
+        state, summary = _epoch(
+            state, source, config.window, rules, monitor.constant_columns, observed
+        )
         last_step = state.epoch * source.batches - 1
         record = Record(
             epoch=state.epoch,
@@ -188,7 +200,12 @@ def _records(
 
 
 def _epoch(
-    state: TrainState, source: Source, use_window: bool, rules: Rules, constant_columns: int
+    state: TrainState,
+    source: Source,
+    use_window: bool,
+    rules: Rules,
+    constant_columns: int,
+    observed: Observed,
 ) -> tuple[TrainState, dict[str, Any]]:
     """All blocks of an epoch, each with a window that was wide enough."""
     data_key, step_key = jax.random.split(jax.random.fold_in(state.key, state.epoch))
@@ -203,7 +220,8 @@ def _epoch(
         may_rest = True
         while True:
             rests = may_rest and resting.applies(carry.model, rules, width)
-            new, steps = (resting if rests else step).run(carry, rows, order, key, width, rules)
+            run = resting.run if rests else step.run
+            new, steps = run(carry, rows, order, key, width, rules, observed)
             steps = jax.device_get(steps)
             is_wide = width == most_units or window.is_exact(float(steps.log_missing), dtype)
             if is_wide and steps.misfit <= resting.TOLERANCE:
@@ -252,9 +270,9 @@ def _stop_if_diverged(steps: Steps, epoch: int, done: int, constant_columns: int
     raise Diverged(epoch, done + step + 1, "Wbc"[tensor], mu, weight, constant_columns)
 
 
-def _source(state: TrainState, data: Dataset, config: Config) -> Source:
+def _source(state: TrainState, data: Dataset, config: Config, in_memory: bool) -> Source:
     unit = state.model.visible
-    if data.train.size * data.domain.dtype.itemsize <= config.device_bytes:
+    if in_memory or data.train.size * data.domain.dtype.itemsize <= config.device_bytes:
         return OnDevice(encoded(unit, data.train, data.domain), config.batch_size)
     seed = int(jax.random.bits(jax.random.fold_in(state.key, ORDER), dtype=jnp.uint32))
     return Streamed(data.train, unit, data.domain, config.batch_size, seed)

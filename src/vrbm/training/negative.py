@@ -150,8 +150,8 @@ class Gibbs(NegativePhase):
     ) -> tuple[None, Info]:
         """v after k steps."""
         data = model.response(v)
-        v, sizes = gibbs_chain(model, data, key, self.k)
-        return None, Info(v, None, data, sizes, jnp.zeros(0, v.dtype))
+        new, sizes = gibbs_chain(model, data, key, self.k)
+        return None, Info(new, v - new, data, sizes, jnp.zeros(0, v.dtype))
 
 
 class Persistent(NegativePhase):

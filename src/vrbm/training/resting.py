@@ -14,6 +14,7 @@ weights that passed through zero. A block in which it exceeds `TOLERANCE` is don
 units moved in each step.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -25,6 +26,7 @@ from vrbm.model import GrandCanonicalRBM
 from vrbm.model.linear import dot
 from vrbm.training import window
 from vrbm.training.gradient import Parameters, parameters
+from vrbm.training.observed import Observed
 from vrbm.training.step import (
     Carry,
     Rules,
@@ -105,7 +107,13 @@ def _along(numbers: Field, directions: Parameters, movement: Parameters) -> Para
 
 
 def _span(
-    carry: Carry, rows: jax.Array, order: jax.Array, keys: jax.Array, width: int, rules: Rules
+    carry: Carry,
+    rows: jax.Array,
+    order: jax.Array,
+    keys: jax.Array,
+    width: int,
+    rules: Rules,
+    observed: Observed,
 ) -> tuple[Carry, Steps]:
     """Some steps in which the units beyond the window rest, and their movement at the end."""
     model = carry.model
@@ -128,20 +136,21 @@ def _span(
     numbers = jnp.zeros(len(sums) + 1, sums.dtype)
     only_movement = numbers.at[-1].set(1)
     optimizer = each_moment(carry.optimizer, lambda p: (_split(p, width)[0], only_movement))
-    small = Carry(
-        _with(model, head), optimizer, carry.negative, carry.v_offset, carry.h_offset[:width]
+    small = replace(
+        carry, model=_with(model, head), optimizer=optimizer, h_offset=carry.h_offset[:width]
     )
     small, numbers, seen, shown = scan(
-        small, numbers, rows, order, keys, width, rules, surroundings
+        small, numbers, rows, order, keys, width, rules, surroundings, observed
     )
     change = _along(numbers, directions, movement)
     new_idle = jax.tree.map(jnp.add, idle, change)
-    new = Carry(
-        _with(model, _joined(parameters(small.model), new_idle)),
-        each_pair(small.optimizer, lambda p, x: _joined(p, _along(x, directions, movement))),
-        small.negative,
-        carry.v_offset,
-        carry.h_offset,
+    new = replace(
+        small,
+        model=_with(model, _joined(parameters(small.model), new_idle)),
+        optimizer=each_pair(
+            small.optimizer, lambda p, x: _joined(p, _along(x, directions, movement))
+        ),
+        h_offset=carry.h_offset,
     )
     # The farthest that a unit can have gone on the way.
     slack = _along(seen.numbers, *jax.tree.map(jnp.abs, (directions, movement)))
@@ -161,7 +170,13 @@ def _with(model: GrandCanonicalRBM, values: Parameters) -> GrandCanonicalRBM:
 
 @eqx.filter_jit
 def run(
-    carry: Carry, rows: jax.Array, order: jax.Array, key: RandomKey, width: int, rules: Rules
+    carry: Carry,
+    rows: jax.Array,
+    order: jax.Array,
+    key: RandomKey,
+    width: int,
+    rules: Rules,
+    observed: Observed,
 ) -> tuple[Carry, Steps]:
     """All steps of a block, in spans in which the units beyond the window rest."""
     keys = jax.random.split(key, len(order))
@@ -170,7 +185,7 @@ def run(
 
     def span(carry: Carry, inputs: Any) -> tuple[Carry, Steps]:
         order, keys = inputs
-        return _span(carry, rows, order, keys, width, rules)
+        return _span(carry, rows, order, keys, width, rules, observed)
 
     if whole:
         spans = jax.tree.map(lambda x: x[:whole].reshape(-1, SPAN, *x.shape[1:]), (order, keys))

@@ -22,7 +22,17 @@ from vrbm.training.gradient import (
     with_penalty,
 )
 from vrbm.training.negative import NegativePhase, met, most
-from vrbm.typing import Field, HiddenBias, RandomKey, Scalar, VisibleBias, Weights, Windowed
+from vrbm.training.observed import Observed
+from vrbm.typing import (
+    Field,
+    HiddenBias,
+    RandomKey,
+    Rows,
+    Scalar,
+    VisibleBias,
+    Weights,
+    Windowed,
+)
 
 # Rate at which the hidden offsets of centred training follow ⟨h⟩.
 OFFSET_RATE = 0.01
@@ -36,6 +46,8 @@ class Carry(eqx.Module):
     negative: Any
     v_offset: VisibleBias
     h_offset: HiddenBias
+    completed: Rows | None = None
+    """all rows with their missing entries drawn, where entries are missing"""
 
 
 @dataclass(frozen=True)
@@ -144,6 +156,7 @@ def scan(
     width: int,
     rules: Rules,
     surroundings: Surroundings,
+    observed: Observed,
 ) -> tuple[Carry, Field, Seen, Shown]:
     """The steps for batches `order` (steps, batch), with a key for each.
 
@@ -162,9 +175,13 @@ def scan(
             surroundings.others(numbers),
         )
         view = window.narrow(model, prices, width)
+        completed, filling = carry.completed, None
+        if completed is not None:
+            v, completed, filling = observed.complete(view, completed, index, key)
         negative, info = rules.negative(view, carry.negative, v, key)
         fantasy = view.response(info.v)
-        ascent, statistics = gradient(model, pull, info.data, fantasy, info.residual)
+        weights = observed.batch_weights(index)
+        ascent, statistics = gradient(model, pull, info.data, fantasy, info.residual, weights)
         if rules.penalty:
             ascent = with_penalty(ascent, model, rules.penalty, rules.penalty_power)
         squares = jnp.stack([jnp.sum(g**2) for g in ascent])
@@ -182,8 +199,9 @@ def scan(
         )
         if rules.centred:
             change = uncentred(Parameters(*change), carry.v_offset, h_offset)
-        new = Carry(moved(model, change), optimizer, negative, carry.v_offset, h_offset)
+        new = Carry(moved(model, change), optimizer, negative, carry.v_offset, h_offset, completed)
         sizes = most(info.met, met(fantasy))
+        sizes = sizes if filling is None else most(sizes, filling)
         missing = sizes.log_edge + surroundings.log_tail(model, prices, width)
         seen = Seen(
             jnp.maximum(seen.log_missing, missing),
@@ -203,14 +221,20 @@ def scan(
 
 @eqx.filter_jit
 def run(
-    carry: Carry, rows: jax.Array, order: jax.Array, key: RandomKey, width: int, rules: Rules
+    carry: Carry,
+    rows: jax.Array,
+    order: jax.Array,
+    key: RandomKey,
+    width: int,
+    rules: Rules,
+    observed: Observed,
 ) -> tuple[Carry, Steps]:
     """All steps of a block, with all units moved in each."""
     dtype = carry.model.W.dtype
     none = jnp.zeros(0, dtype)
     keys = jax.random.split(key, len(order))
     paired = replace(carry, optimizer=each_moment(carry.optimizer, lambda p: (p, none)))
-    new, _, seen, shown = scan(paired, none, rows, order, keys, width, rules, Alone())
+    new, _, seen, shown = scan(paired, none, rows, order, keys, width, rules, Alone(), observed)
     new = replace(new, optimizer=each_pair(new.optimizer, lambda p, _: p))
     return new, Steps(shown, seen.log_missing, seen.survival, jnp.zeros((), dtype))
 

@@ -1,0 +1,5 @@
+"""scikit-learn estimators: `VRBM`, which finds its size, and `RBM`, whose size is given."""
+
+from vrbm.estimator.machines import RBM, VRBM
+
+__all__ = ["RBM", "VRBM"]

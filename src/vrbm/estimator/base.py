@@ -1,0 +1,330 @@
+"""What both estimators have: the scikit-learn contract around a `GrandCanonicalRBM`."""
+
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    DensityMixin,
+    TransformerMixin,
+)
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from vrbm.estimator import coding, completion, files, fitting
+from vrbm.estimator.batches import by_block, gibbs, mean_visible, sizes_met
+from vrbm.evaluation import likelihood, sampling
+from vrbm.evaluation.pruning import cut
+from vrbm.model import GrandCanonicalRBM, Potential, checks
+
+#: log Z is enumerated where the smaller layer has at most so many units, else annealed.
+ENUMERATED = 16
+#: Chains and temperatures of the annealing.
+CHAINS, TEMPERATURES = 100, 1000
+#: Units that exist with at most this probability, on average over training rows, are left out.
+UNUSED = 0.01
+
+
+class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, BaseEstimator):  # type: ignore[misc]
+    """A restricted Boltzmann machine with 0/1 units as transformer and density estimator."""
+
+    n_iter: int
+    learning_rate: float
+    batch_size: int
+    n_chains: int
+    n_gibbs: int
+    warm_start: bool
+    random_state: Any
+    verbose: int
+
+    coding_: coding.Coding
+    random_state_: np.random.RandomState
+    model_: GrandCanonicalRBM
+    n_hidden_: int
+    mean_size_: float
+    chemical_potential_: float
+    n_iter_: int
+    history_: list[dict[str, Any]]
+    _whole: GrandCanonicalRBM
+    _chains: np.ndarray
+    _partition: likelihood.LogPartition | None
+
+    @abstractmethod
+    def _size_and_potential(self, n_features: int) -> tuple[int, Potential]:
+        """K and the potential of a new model; checks the parameters of the subclass."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Machine":
+        """Train on rows X.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            ±1, 0/1 or [0, 1], NaN where an entry is missing. Other numbers are scaled to [0, 1]
+            column by column, with a warning.
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            Weights of the rows in the data average of the gradient; rows of weight 0 are left out.
+
+        Returns
+        -------
+        self
+        """
+        settings = self._settings(self.n_iter, decays=True)
+        going_on = self.warm_start and hasattr(self, "model_")
+        rows = self._rows(X, sample_weight, going_on)
+        return self._train(rows, settings, going_on)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Machine":
+        """One pass over rows X at the full learning rate, going on from where the model stands.
+
+        Parameters are those of `fit`. The coding is that of the first call.
+        """
+        settings = self._settings(1, decays=False)
+        going_on = hasattr(self, "model_")
+        rows = self._rows(X, sample_weight, going_on)
+        return self._train(rows, settings, going_on)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """⟨h_a⟩ of the units in use, P(z ≥ a|v) σ(x_a), (n_samples, `n_hidden_`).
+
+        For rows with NaN, the average over p(v_miss|v_obs).
+        """
+        return self._mean_hidden(self._encoded(X))
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """⟨v⟩ given hidden values (n_samples, `n_hidden_`), in the coding of the data."""
+        check_is_fitted(self)
+        h = checks.host_numbers("X", X)
+        if h.ndim != 2 or h.shape[1] != self.n_hidden_:
+            raise ValueError(
+                f"X has shape {h.shape}: pass hidden values of shape (n, {self.n_hidden_}), as "
+                "transform returns them."
+            )
+        h = h if h.dtype in (np.float32, np.float64) else h.astype(np.float64)
+        return self.coding_.decode(by_block(mean_visible, self.model_, h))
+
+    def reconstruct(self, X: Any) -> np.ndarray:
+        """⟨v⟩ given ⟨h⟩ of rows X, in the coding of the data: there and back, without chance."""
+        return self.inverse_transform(self._mean_hidden(self._encoded(X)))
+
+    def free_energy(self, X: Any) -> np.ndarray:
+        """F(v) of rows X, (n_samples,); of a row with NaN, that of its known entries, exact."""
+        v = self._encoded(X)
+        if np.isnan(v).any():
+            return completion.free_energy(self.model_, v)
+        return by_block(GrandCanonicalRBM.free_energy, self.model_, v)
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """log p(v) = −F(v) − log Z of rows X in nats, (n_samples,).
+
+        Of a row with NaN, the log-probability of its known entries. Rows with values between 0 and
+        1 get F at these means: a score that compares rows and models, no probability.
+        """
+        free = self.free_energy(X)
+        return free.dtype.type(-self.log_partition_) - free
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The mean of `score_samples`."""
+        scores = self.score_samples(X)
+        if sample_weight is not None:
+            sample_weight = _weights(sample_weight, X)
+        return float(np.average(scores, weights=sample_weight))
+
+    def sample(self, n_samples: int = 1, *, n_steps: int = 1000) -> np.ndarray:
+        """Draw rows of the model in the coding of the data, each the end of an annealed chain."""
+        check_is_fitted(self)
+        n_samples, n_steps = checks.count("n_samples", n_samples), checks.count("n_steps", n_steps)
+        key = fitting.new_key(self.random_state_)
+        states = sampling.sample(self.model_, n_samples, key, "annealed", steps=n_steps)
+        return self.coding_.decode(states)
+
+    def gibbs(self, X: Any) -> np.ndarray:
+        """Rows X after one Gibbs step, z and h given v, then v; NaN entries are drawn first."""
+        v = self._encoded(X)
+        key = fitting.new_key(self.random_state_)
+        if np.isnan(v).any():
+            v = completion.complete(self.model_, v, key).states
+        return self.coding_.decode(gibbs(self.model_, v, key))
+
+    def impute(
+        self, X: Any, method: str = "mean", *, n_steps: int = completion.STEPS
+    ) -> np.ndarray:
+        """X with its NaN entries filled in, in the coding of the data.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        method : "mean" or "sample"
+            The conditional mean of each entry given the known ones, or one joint draw.
+        n_steps
+            Gibbs steps, for rows that lack too many entries to enumerate (more than 10).
+        """
+        if method not in ("mean", "sample"):
+            raise ValueError(f"method is {method!r}: choose 'mean' or 'sample'.")
+        n_steps = checks.count("n_steps", n_steps)
+        v = self._encoded(X)
+        key = self._fixed_key() if method == "mean" else fitting.new_key(self.random_state_)
+        filled = completion.complete(self.model_, v, key, n_steps)
+        decoded = self.coding_.decode(filled.visible if method == "mean" else filled.states)
+        given = self._validated(X, reset=False)
+        return np.where(np.isnan(given), decoded, given)
+
+    def size_probabilities(self, X: Any) -> np.ndarray:
+        """p(z|v) for z = 1 … `n_hidden_`, (n_samples, `n_hidden_`)."""
+        v = self._encoded(X)
+        if np.isnan(v).any():
+            return completion.complete(self.model_, v, self._fixed_key()).sizes
+        return by_block(GrandCanonicalRBM.size_probabilities, self.model_, v)
+
+    def save(self, path: Path | str) -> None:
+        """Write parameters and fitted state to one safetensors file, whole or not at all."""
+        check_is_fitted(self)
+        files.save(self, path)
+
+    @classmethod
+    def load(cls, path: Path | str) -> "Machine":
+        """Read an estimator that `save` wrote."""
+        return files.load(cls, path)
+
+    @property
+    def log_partition_(self) -> float:
+        """log Z, computed when first asked for."""
+        return self._log_partition().log_partition
+
+    @property
+    def log_partition_method_(self) -> str:
+        """How log Z was found: enumeration or annealed importance sampling."""
+        return self._log_partition().method
+
+    @property
+    def log_partition_error_(self) -> float:
+        """The standard error of log Z, common to all scores; 0 where exact."""
+        return self._log_partition().standard_error
+
+    @property
+    def components_(self) -> np.ndarray:
+        """Weights W of the units in use, (`n_hidden_`, n_features)."""
+        return np.asarray(self.model_.W)
+
+    @property
+    def intercept_hidden_(self) -> np.ndarray:
+        """Hidden biases b, (`n_hidden_`,)."""
+        return np.asarray(self.model_.b)
+
+    @property
+    def intercept_visible_(self) -> np.ndarray:
+        """Visible biases c, (n_features,)."""
+        return np.asarray(self.model_.c)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_hidden_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _settings(self, epochs: int, decays: bool) -> fitting.Settings:
+        """The parameters, checked."""
+        return fitting.Settings(
+            epochs=checks.count("n_iter", epochs),
+            batch_size=checks.count("batch_size", self.batch_size),
+            learning_rate=checks.number("learning_rate", self.learning_rate, 0.0),
+            decays=decays,
+            chains=checks.count("n_chains", self.n_chains),
+            gibbs_steps=checks.count("n_gibbs", self.n_gibbs),
+            show=type(self).__name__ if self.verbose else None,
+        )
+
+    def _validated(self, X: Any, reset: bool) -> np.ndarray:
+        X = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+        )
+        return X.toarray() if issparse(X) else X
+
+    def _encoded(self, X: Any) -> np.ndarray:
+        """Rows in [0, 1], NaN where entries are missing."""
+        check_is_fitted(self)
+        return self.coding_.encode(self._validated(X, reset=False))
+
+    def _mean_hidden(self, v: np.ndarray) -> np.ndarray:
+        """⟨h⟩ of encoded rows, (rows, n_hidden_)."""
+        if np.isnan(v).any():
+            return completion.complete(self.model_, v, self._fixed_key()).hidden
+        return by_block(GrandCanonicalRBM.mean_hidden, self.model_, v)
+
+    def _rows(self, X: Any, sample_weight: Any, going_on: bool) -> fitting.Rows:
+        X = self._validated(X, reset=not going_on)
+        weights = None
+        if sample_weight is not None:
+            weights = _weights(sample_weight, X)
+            X, weights = X[weights > 0], weights[weights > 0]
+        self.coding_ = self.coding_.accepts(X) if going_on else coding.find(X)
+        return fitting.Rows(self.coding_.encode(X), weights, self.coding_.domain)
+
+    def _train(self, rows: fitting.Rows, settings: fitting.Settings, going_on: bool) -> "Machine":
+        size, potential = self._size_and_potential(rows.v.shape[1])
+        chains = None
+        if not going_on:
+            self.random_state_ = check_random_state(self.random_state)
+            whole = fitting.initial(rows, size, potential, self.random_state_)
+            self.history_, self.n_iter_ = [], 0
+        else:
+            whole, chains = self._whole, self._chains
+        result = fitting.fit(whole, rows, settings, self.random_state_, chains)
+        self._whole, self._chains = result.model, result.chains
+        self.history_ = self.history_ + result.history
+        self.n_iter_ += len(result.history)
+        self._describe(result.rows)
+        return self
+
+    def _describe(self, v: np.ndarray) -> None:
+        """Fitted attributes that follow from the model and its rows, without missing entries."""
+        survival, self.mean_size_ = sizes_met(self._whole, v)
+        self.n_hidden_ = max(1, int((survival > UNUSED).sum()))
+        self.model_ = cut(self._whole, self.n_hidden_)
+        self.chemical_potential_ = float(np.mean(self.model_.chemical_potential()))
+        self._partition = None
+
+    def _log_partition(self) -> likelihood.LogPartition:
+        check_is_fitted(self)
+        if self._partition is None:
+            small = min(self.model_.W.shape) <= ENUMERATED
+            self._partition = likelihood.log_partition(
+                self.model_,
+                self._fixed_key(),
+                chains=CHAINS,
+                temperatures=TEMPERATURES,
+                backward=False,
+                enumerate_small=small,
+            )
+        return self._partition
+
+    def _fixed_key(self) -> Any:
+        """A key that is the same in every call, for averages that should repeat."""
+        return fitting.new_key(np.random.RandomState(0))
+
+
+def _weights(sample_weight: Any, X: Any) -> np.ndarray:
+    """Weights of rows X, none of them negative and not all zero."""
+    weights: np.ndarray = _check_sample_weight(sample_weight, X)
+    if (weights < 0).any():
+        raise ValueError(f"sample_weight holds {weights.min():g}: weights are not negative.")
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every row: give some row a weight.")
+    return weights

@@ -1,0 +1,154 @@
+"""One fit: from encoded rows to a trained model."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from vrbm.data.dataset import Dataset, Domain
+from vrbm.estimator import completion
+from vrbm.estimator.progress import shown
+from vrbm.model import Binary, GrandCanonicalRBM, Potential
+from vrbm.training import Config, Optimizer, Persistent, Record, TrainState, train
+from vrbm.training.gradient import parameters
+from vrbm.training.observed import Observed
+from vrbm.training.step import Carry
+
+#: Standard deviation of the initial weights; hidden biases begin at 0.
+WEIGHT_SCALE = 0.01
+#: Clamped Gibbs steps for missing entries before the first epoch.
+FIRST_FILLING = 20
+#: Fraction of a fit after which the learning rate falls to zero.
+DECAY_FROM = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows in [0, 1] (n, N) with NaN for missing entries, their weights, and what they hold."""
+
+    v: np.ndarray
+    weights: np.ndarray | None
+    domain: Domain
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """How long and how fast a fit trains."""
+
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    decays: bool
+    chains: int
+    gibbs_steps: int
+    show: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A trained model, the records of its epochs, and the chains to go on with."""
+
+    rows: np.ndarray
+    """the rows, with a draw for each missing entry"""
+    model: GrandCanonicalRBM
+    chains: np.ndarray
+    history: list[dict[str, Any]]
+
+
+def initial(
+    rows: Rows, max_hidden: int, potential: Potential, random: np.random.RandomState
+) -> GrandCanonicalRBM:
+    """Small random weights, and visible biases from the means of the columns."""
+    n, width = rows.v.shape
+    known = ~np.isnan(rows.v)
+    share = known * (np.ones(n) if rows.weights is None else rows.weights)[:, None]
+    mean = (share * np.where(known, rows.v, 0)).sum(axis=0) / share.sum(axis=0)
+    visible = Binary()
+    dtype = jax.dtypes.canonicalize_dtype(rows.v.dtype)
+    W = WEIGHT_SCALE * random.standard_normal((max_hidden, width))
+    c = visible.field_of_data(jnp.asarray(mean, dtype), n)
+    return GrandCanonicalRBM(
+        W.astype(dtype), np.zeros(max_hidden, dtype), c, visible, Binary(), potential
+    )
+
+
+def fit(
+    model: GrandCanonicalRBM,
+    rows: Rows,
+    settings: Settings,
+    random: np.random.RandomState,
+    chains: np.ndarray | None = None,
+) -> Result:
+    """Train the model; after an interrupt, what it was after the last whole epoch."""
+    key, fill_key = jax.random.split(new_key(random))
+    config = Config(
+        epochs=settings.epochs,
+        batch_size=settings.batch_size,
+        negative=Persistent(k=settings.gibbs_steps, chains=settings.chains),
+        optimizer=Optimizer(
+            rule="sgd",
+            learning_rate=settings.learning_rate,
+            decay_from=DECAY_FROM if settings.decays else 1.0,
+        ),
+        monitor_rows=_monitored(len(rows.v)),
+        # Idle units that earn log 2 leave the bound of the window open.
+        window=model.potential.absorb_log2,
+    )
+    missing = np.isnan(rows.v)
+    v, observed = rows.v, Observed()
+    if rows.weights is not None:
+        observed = replace(observed, weights=jnp.asarray(rows.weights, model.W.dtype))
+    if missing.any():
+        v = completion.complete(model, v, fill_key, FIRST_FILLING).states
+        observed = replace(observed, missing=jnp.asarray(missing))
+    if chains is None or len(chains) != settings.chains:
+        chains = v[random.randint(len(v), size=settings.chains)]
+    data = Dataset("X", rows.domain, v.astype(rows.domain.dtype))
+    state = _start(model, config, chains, key)
+    history = []
+    records: Iterator[Record] = train(None, data, config, state=state, observed=observed)
+    if settings.show is not None:
+        records = shown(records, settings.show, settings.epochs)
+    try:
+        for record in records:
+            state = record.state
+            history.append(record.facts())
+    except KeyboardInterrupt:
+        warnings.warn(
+            f"fit was interrupted in epoch {state.epoch + 1} of {settings.epochs}: the model is "
+            f"that of the end of epoch {state.epoch}, and can be used.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    filled = v if state.carry.completed is None else np.asarray(state.carry.completed)
+    return Result(filled, state.model, np.asarray(state.carry.negative), history)
+
+
+def _monitored(n: int) -> int:
+    """Rows on which epochs are recorded, 1, 10, 100 or 1000: few shapes to compile."""
+    return int(10 ** min(3, int(np.log10(n))))
+
+
+def _start(
+    model: GrandCanonicalRBM, config: Config, chains: np.ndarray, key: jax.Array
+) -> TrainState:
+    """The state before the first epoch; offsets are those of uncentred training."""
+    n, k, dtype = model.n_visible, model.max_hidden, model.W.dtype
+    carry = Carry(
+        model=model,
+        optimizer=config.optimizer.build(1).init(parameters(model)),
+        negative=jnp.asarray(chains, dtype),
+        v_offset=jnp.asarray(np.zeros(n), dtype),
+        h_offset=jnp.asarray(np.zeros(k), dtype),
+    )
+    return TrainState(carry, key, epoch=0, width=k)
+
+
+def new_key(random: np.random.RandomState) -> jax.Array:
+    """A random key from a generator of numpy."""
+    return jax.random.key(random.randint(np.iinfo(np.int32).max))

@@ -1,0 +1,147 @@
+"""The two estimators."""
+
+from numbers import Real
+from typing import Any
+
+from vrbm.estimator.base import Machine
+from vrbm.model import Constant, FixedSize, Potential, checks
+from vrbm.model.potential import as_potential
+
+#: Without max_hidden: so many hidden units for each column, and at most so many in all.
+UNITS_PER_COLUMN, MOST_UNITS = 8, 512
+
+_PARAMETERS = """n_iter : int
+        Epochs, passes over the data. In the second half of them the learning rate falls to zero.
+    learning_rate : float
+        Rate of plain gradient ascent on the log-likelihood.
+    batch_size : int
+        Rows in a step.
+    n_chains : int
+        Persistent Gibbs chains, from which the model's averages come.
+    n_gibbs : int
+        Gibbs steps of the chains in each step.
+    warm_start : bool
+        Whether `fit` goes on from the model that is there, with n_iter epochs more.
+    random_state : int, RandomState or None
+        The same number gives the same model, and the same draws after it.
+    verbose : int
+        1 shows a progress line.
+
+    Attributes
+    ----------
+    n_hidden_
+        The size found: units beyond exist with a probability below 0.01, averaged over the
+        training rows.
+    mean_size_
+        ⟨z⟩ over the training rows.
+    chemical_potential_
+        μ.
+    components_
+        Weights W, (`n_hidden_`, `n_features`).
+    intercept_hidden_
+        Hidden biases b, (`n_hidden_`,).
+    intercept_visible_
+        Visible biases c, (`n_features`,).
+    log_partition_
+        log Z, computed when first asked for; `log_partition_error_` is its standard error,
+        `log_partition_method_` how it was found.
+    history_
+        A record of each epoch.
+    n_iter_
+        Epochs done.
+    model_
+        The `GrandCanonicalRBM`, with the units in use.
+    coding_
+        How columns of the data map to 0/1 units.
+    """
+
+
+class VRBM(Machine):  # noqa: D101 (a formatted docstring)
+    __doc__ = f"""A restricted Boltzmann machine that finds its own size.
+
+    Trained for the likelihood, with persistent chains; see docs/estimator.md. Data may be ±1, 0/1
+    or [0, 1], with NaN for missing entries; the units are 0/1.
+
+    Parameters
+    ----------
+    max_hidden : int or None
+        The largest size; None: 8 for each column, at most 512.
+    potential : float, Potential or function
+        The price of a hidden unit in nats. A number μ is the same for all, p(z|v) ∝
+        e^(−μz) Π (1 + e^(x_a)): larger ones make smaller models. Or a potential such as
+        vrbm.Penalizing(), or a function μ(W, b).
+    {_PARAMETERS}"""
+
+    def __init__(
+        self,
+        max_hidden: int | None = None,
+        *,
+        potential: Any = 0.2,
+        n_iter: int = 10,
+        learning_rate: float = 0.1,
+        batch_size: int = 10,
+        n_chains: int = 10,
+        n_gibbs: int = 1,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.max_hidden = max_hidden
+        self.potential = potential
+        self.n_iter = n_iter
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.n_chains = n_chains
+        self.n_gibbs = n_gibbs
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _size_and_potential(self, n_features: int) -> tuple[int, Potential]:
+        size = self.max_hidden
+        if size is None:
+            size = min(UNITS_PER_COLUMN * n_features, MOST_UNITS)
+        if isinstance(self.potential, Real):
+            mu = checks.number("potential", self.potential)
+            potential: Potential = Constant(mu=mu, absorb_log2=False)
+        else:
+            potential = as_potential(self.potential)
+        return checks.count("max_hidden", size), potential
+
+
+class RBM(Machine):  # noqa: D101
+    __doc__ = f"""An ordinary restricted Boltzmann machine, of a size that is given.
+
+    The counterpart of `VRBM` with the same methods, and of scikit-learn's BernoulliRBM.
+
+    Parameters
+    ----------
+    n_hidden : int
+        The number of hidden units.
+    {_PARAMETERS}"""
+
+    def __init__(
+        self,
+        n_hidden: int = 100,
+        *,
+        n_iter: int = 10,
+        learning_rate: float = 0.1,
+        batch_size: int = 10,
+        n_chains: int = 10,
+        n_gibbs: int = 1,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_hidden = n_hidden
+        self.n_iter = n_iter
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.n_chains = n_chains
+        self.n_gibbs = n_gibbs
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _size_and_potential(self, n_features: int) -> tuple[int, Potential]:
+        return checks.count("n_hidden", self.n_hidden), FixedSize()

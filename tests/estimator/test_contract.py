@@ -1,0 +1,251 @@
+"""What scikit-learn expects of an estimator, and what its users do with one."""
+
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from vrbm import RBM, VRBM, Penalizing, exact
+
+CHECKS = """
+import sys, warnings
+from sklearn.utils.estimator_checks import check_estimator
+import vrbm
+warnings.simplefilter("ignore")
+reason = (
+    "batches are drawn at random from the rows, so that repeated rows make other batches than "
+    "weights do; the averages agree (test_weights_count_like_repeated_rows)"
+)
+expected = {
+    f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")
+}
+results = check_estimator(
+    getattr(vrbm, sys.argv[1])(), expected_failed_checks=expected, on_skip=None
+)
+found = {r["check_name"]: r["status"] for r in results if r["status"] != "passed"}
+found.pop("check_array_api_input", None)  # skipped by scikit-learn itself without SCIPY_ARRAY_API
+assert set(found.items()) <= {(name, "xfail") for name in expected}, found
+assert len(results) > 40, len(results)
+"""
+# Compilation is most of the time; quick code is not needed for a few rows.
+FLAGS = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+
+
+@pytest.mark.parametrize("name", ["VRBM", pytest.param("RBM", marks=pytest.mark.slow)])
+def test_check_estimator(name):
+    environment = {**os.environ, "XLA_FLAGS": FLAGS}
+    done = subprocess.run(
+        [sys.executable, "-c", CHECKS, name], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.fixture(scope="module")
+def X():
+    random = np.random.default_rng(0)
+    hidden = random.integers(0, 2, size=(60, 2))
+    return np.repeat(hidden, 3, axis=1).astype(np.float64)
+
+
+def small(kind=VRBM, **settings):
+    return kind(6, n_iter=3, random_state=0, **settings)
+
+
+@pytest.fixture(scope="module")
+def fitted(X):
+    return small().fit(X)
+
+
+def test_the_constructor_only_stores():
+    potential = Penalizing()
+    machine = VRBM(7, potential=potential, n_iter=-1)
+    assert machine.get_params()["potential"] is potential
+    assert machine.n_iter == -1
+    assert vars(machine).keys() == VRBM().get_params().keys()
+
+
+def test_codings_give_the_same_model(X, fitted):
+    spins = small().fit(2 * X - 1)
+    assert_array_equal(spins.components_, fitted.components_)
+    assert_allclose(spins.score_samples(2 * X - 1), fitted.score_samples(X))
+    assert set(np.unique(spins.sample(5, n_steps=10))) <= {-1.0, 1.0}
+    assert set(np.unique(fitted.gibbs(X))) <= {0.0, 1.0}
+    means = small().fit(0.1 + 0.8 * X)
+    assert means.coding_.kind == "[0, 1]"
+    with pytest.warns(UserWarning, match="scaled to"):
+        scaled = small().fit(10 * X + 5)
+    assert set(np.unique(scaled.sample(5, n_steps=10))) <= {5.0, 15.0}
+
+
+def test_scores_are_exact_where_the_model_is_small(X, fitted):
+    assert fitted.log_partition_method_ == "enumeration"
+    assert fitted.log_partition_error_ == 0
+    states = exact.states(fitted.model_.visible, 6)
+    assert_allclose(np.exp(fitted.score_samples(states)).sum(), 1)
+    assert_allclose(fitted.score(X), fitted.score_samples(X).mean())
+    weights = np.arange(60.0)
+    assert_allclose(
+        fitted.score(X, sample_weight=weights), np.average(fitted.score_samples(X), weights=weights)
+    )
+
+
+def test_fitted_names_and_shapes(X, fitted):
+    n = fitted.n_hidden_
+    assert fitted.components_.shape == (n, 6)
+    assert fitted.intercept_hidden_.shape == (n,)
+    assert fitted.intercept_visible_.shape == (6,)
+    assert fitted.n_iter_ == len(fitted.history_) == 3
+    assert 1 <= fitted.mean_size_ <= n <= 6
+    assert_allclose(fitted.chemical_potential_, VRBM().potential, rtol=1e-6)
+    assert fitted.transform(X).shape == (60, n)
+    assert_allclose(fitted.size_probabilities(X).sum(axis=1), 1)
+    assert_allclose(fitted.reconstruct(X), fitted.inverse_transform(fitted.transform(X)))
+    with pytest.raises(ValueError, match="pass hidden values of shape"):
+        fitted.inverse_transform(X[:, :-1])
+    assert small(RBM).fit(X).n_hidden_ == 6
+
+
+def test_the_same_number_gives_the_same_model_and_a_second_fit_starts_anew(X, fitted):
+    again = small().fit(X).fit(X)
+    assert_array_equal(again.components_, fitted.components_)
+    assert again.n_iter_ == 3
+    assert_array_equal(clone(fitted).fit(X).transform(X), fitted.transform(X))
+
+
+def test_warm_start_and_partial_fit_go_on(X, fitted):
+    warm = small(warm_start=True).fit(X)
+    first = warm.components_.copy()
+    warm.fit(X)
+    assert warm.n_iter_ == 6
+    assert np.abs(warm.components_ - first).max() > 0
+    parts = small()
+    for chunk in (X[:30], X[30:], 0.5 * X[:30]):
+        assert parts.partial_fit(chunk) is parts
+    assert parts.n_iter_ == 3
+    with pytest.raises(ValueError, match="same coding"):
+        parts.partial_fit(2 * X - 1)
+
+
+def test_pickle_and_files(X, tmp_path, fitted):
+    for machine in (fitted, small(RBM).fit(X), small(potential=Penalizing()).fit(X)):
+        machine.score(X)
+        machine.save(tmp_path / "machine.safetensors")
+        copy = type(machine).load(tmp_path / "machine.safetensors")
+        assert_array_equal(copy.transform(X), machine.transform(X))
+        assert copy.score(X) == machine.score(X)
+        assert copy.history_ == machine.history_
+    assert copy.partial_fit(X).n_iter_ == 4
+    assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(X), fitted.transform(X))
+    with pytest.raises(ValueError, match=r"call vrbm\.VRBM\.load"):
+        RBM.load(tmp_path / "machine.safetensors")
+
+
+def test_sparse_rows_and_float32(X, fitted):
+    rows = sparse.csr_matrix(X)
+    assert_array_equal(small().fit(rows).transform(rows), fitted.transform(X))
+    narrow = small().fit(X.astype(np.float32))
+    assert narrow.model_.W.dtype == np.float32
+    for name in ("transform", "score_samples", "gibbs", "reconstruct", "impute", "free_energy"):
+        assert getattr(narrow, name)(X.astype(np.float32)).dtype == np.float32, name
+
+
+def test_pandas_in_and_out(X):
+    frame = pandas.DataFrame(X, columns=list("abcdef"))
+    machine = small().set_output(transform="pandas").fit(frame)
+    out = machine.transform(frame)
+    assert list(out.columns) == list(machine.get_feature_names_out())
+    assert out.columns[0] == "vrbm0"
+    assert machine.reconstruct(frame).shape == X.shape
+    with sklearn.config_context(transform_output="pandas"):
+        assert isinstance(small().fit_transform(frame), pandas.DataFrame)
+
+
+def test_pipeline_search_and_cross_validation(X):
+    y = X[:, 0].astype(int)
+    pipeline = make_pipeline(small(), LogisticRegression())
+    assert (cross_val_score(pipeline, X, y, cv=2) > 0).all()
+    search = GridSearchCV(small(), {"potential": [0.2]}, cv=2, n_jobs=2).fit(X)
+    assert np.isfinite(search.best_score_)
+
+
+def test_metadata_routing(X):
+    weights = np.linspace(0, 1, 60)
+    with sklearn.config_context(enable_metadata_routing=True):
+        machine = small().set_fit_request(sample_weight=True)
+        pipeline = make_pipeline(machine).fit(X, sample_weight=weights)
+    assert_array_equal(pipeline[0].components_, small().fit(X, sample_weight=weights).components_)
+
+
+def test_weights_count_like_repeated_rows(X):
+    """The data average of a batch of all rows: weight 0 is absence, weight 3 three copies."""
+    import jax
+    import jax.numpy as jnp
+
+    from vrbm.training import window
+    from vrbm.training.gradient import gradient
+
+    model = small().fit(X)._whole
+    prices, pull = jax.vjp(
+        lambda W, b, _: model.potential.prices(W, b, model.hidden), model.W, model.b, jnp.zeros(0)
+    )
+    view = window.narrow(model, prices, 6)
+    times = np.arange(60) % 4
+    data, copies = (view.response(jnp.asarray(x)) for x in (X, np.repeat(X, times, axis=0)))
+    zero = view.response(jnp.zeros((1, 6)))
+    weights = jnp.asarray(times, float)
+    weighted, _ = gradient(model, pull, data, zero, weights=weights)
+    repeated, _ = gradient(model, pull, copies, zero)
+    for one, other in zip(weighted, repeated, strict=True):
+        assert_allclose(one, other, atol=1e-12)
+    half, half_copies = (view.response(one.v / 2) for one in (data, copies))
+    weighted, _ = gradient(model, pull, data, half, data.v / 2, weights)
+    repeated, _ = gradient(model, pull, copies, half_copies)
+    for one, other in zip(weighted, repeated, strict=True):
+        assert_allclose(one, other, atol=1e-12)
+    some = times > 0
+    assert_array_equal(
+        small().fit(X, sample_weight=some).components_,
+        small().fit(X[some], sample_weight=np.ones(45)).components_,
+    )
+    with pytest.raises(ValueError, match="zero"):
+        small().fit(X, sample_weight=np.zeros(60))
+    with pytest.raises(ValueError, match="sample_weight holds -1"):
+        small().fit(X, sample_weight=np.linspace(-1, 1, 60))
+
+
+def test_a_progress_line(X, capsys):
+    small(verbose=1).fit(X)
+    assert "VRBM epoch 3/3" in capsys.readouterr().out
+
+
+def test_an_interrupt_leaves_a_usable_model(X, monkeypatch):
+    from vrbm.estimator import fitting
+
+    def interrupted(*args, **kwargs):
+        records = train(*args, **kwargs)
+        yield next(records)
+        raise KeyboardInterrupt
+
+    train = fitting.train
+    monkeypatch.setattr(fitting, "train", interrupted)
+    with pytest.warns(
+        UserWarning, match="in epoch 2 of 3: the model is that of the end of epoch 1"
+    ):
+        machine = small().fit(X)
+    assert machine.n_iter_ == 1
+    assert np.isfinite(machine.score(X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        machine.transform(X)

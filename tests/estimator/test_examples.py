@@ -1,0 +1,60 @@
+"""The scripts of examples/, with fewer rows and epochs; whole in the slow tests."""
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SETTINGS = {
+    "digits_features": {"sizes": (25,)},
+    "fill_in_pixels": {"rows": 50},
+    "size_by_digit": {},
+    "drop_in": {},
+}
+
+
+@pytest.fixture
+def example(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    yield importlib.import_module
+    for path in EXAMPLES.glob("*.py"):
+        sys.modules.pop(path.stem, None)
+
+
+def test_every_example_is_run_here():
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SETTINGS, "digits_data"}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_example(name, example, capsys):
+    assert example(name).main(shifts=False, max_hidden=24, n_iter=2, **SETTINGS[name])
+    assert capsys.readouterr().out
+
+
+def test_the_example_of_the_page_runs_as_printed(capsys):
+    page = (EXAMPLES.parent / "docs" / "estimator.md").read_text()
+    code, *_ = re.findall(r"```python\n(.*?)```", page, re.S)
+    names: dict = {}
+    exec(code.replace("n_iter=10", "24, n_iter=2"), names)
+    assert names["features"].shape == (len(names["data"].test), names["machine"].n_hidden_)
+    assert (names["filled"] == names["data"].test).all()
+
+
+@pytest.mark.slow
+def test_one_self_sizing_machine_against_a_sweep(example):
+    results = example("digits_features").main()
+    accuracy, seconds = results.pop("VRBM()")
+    assert accuracy >= max(other for other, _ in results.values())
+    assert seconds < sum(other for _, other in results.values())
+
+
+@pytest.mark.slow
+def test_missing_pixels_against_column_means(example):
+    by_model, by_means = example("fill_in_pixels").main()
+    assert by_model < 0.6 * by_means
