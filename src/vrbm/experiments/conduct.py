@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +45,12 @@ def conduct(
     for name in chosen:
         member = preset.members[name]
         for seed in member.seeds if seeds is None else [s for s in member.seeds if s in set(seeds)]:
-            label = f"{name}, seed {seed}"
-            _train(study.run(name, seed), member, seed, data, lambda s, t: progress(label, s, t))  # noqa: B023
-            if not study.measures(name, seed).exists():
-                progress(label, 1.0, "measuring")
-                _measure(study, name, seed, preset, data)
+            if study.measures(name, seed).exists():
+                continue
+            tell = partial(progress, f"{name}, seed {seed}")
+            _train(study.run(name, seed), member, seed, data, tell)
+            tell(1.0, "measuring")
+            _measure(study, name, seed, preset, data)
 
 
 def _begin(study: StudyFolder, preset: Preset, data: Dataset) -> None:

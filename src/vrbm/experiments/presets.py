@@ -26,11 +26,11 @@ def _likelihood(epochs: int, chains: int, rate: float = 2e-3, batch_size: int = 
 _ISING = Member(
     "vRBM, as the paper trains it",
     max_hidden=2000,
-    config=_mean_field(epochs=4000, rate=0.3, growth=512),
+    config=_mean_field(epochs=4000, rate=0.3, growth=256),
     weight_scale=1e-4,
     bias_scale=0.1,
 )
-_ISING_SHORTER = replace(_ISING, config=_mean_field(epochs=1000, rate=0.3, growth=2048))
+_ISING_SHORTER = replace(_ISING, config=_mean_field(epochs=1000, rate=0.3, growth=1024))
 _ISING_LIKELIHOOD = Member(
     "vRBM with the paper's μ, persistent chains",
     max_hidden=400,
@@ -70,7 +70,7 @@ ISING_PAPER = Preset(
     annealing=Annealing(chains=1000, temperatures=10_000, samples=4000, rounds=1000, replicas=24),
 )
 
-_ISING_QUICK = replace(_ISING, config=_mean_field(epochs=150, rate=0.3, growth=64))
+_ISING_QUICK = replace(_ISING, config=_mean_field(epochs=200, rate=0.3, growth=256))
 ISING_QUICK = Preset(
     experiment="ising",
     name="quick",
@@ -80,7 +80,7 @@ ISING_QUICK = Preset(
         "vrbm": replace(_ISING_QUICK, max_hidden=400),
         "vrbm-128": replace(_ISING_QUICK, max_hidden=128),
         "rbm": replace(
-            ISING_PAPER.members["rbm"], config=_mean_field(epochs=150, rate=0.3, growth=1)
+            ISING_PAPER.members["rbm"], config=_mean_field(epochs=200, rate=0.3, growth=1)
         ),
         "vrbm-low-price": replace(
             ISING_PAPER.members["vrbm-low-price"],
