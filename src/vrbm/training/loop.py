@@ -237,7 +237,7 @@ def _epoch(
 def _next_width(model: GrandCanonicalRBM, survival: np.ndarray, width: int | None = None) -> int:
     """A width with some room: grows at once, shrinks only when much narrower would do."""
     needed = window.needed(survival, window.log_tails(model), np.dtype(model.W.dtype))
-    fit = window.fitting(model.max_hidden, needed + max(4, needed // 8))
+    fit = window.fitting(model.max_hidden, needed + max(4, needed // 16))
     return fit if width is None or fit > width or needed * 1.5 < width else width
 
 

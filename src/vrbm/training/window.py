@@ -36,11 +36,12 @@ def narrow(model: GrandCanonicalRBM, prices: HiddenBias, width: int) -> GrandCan
 
 
 def widths(max_hidden: int) -> list[int]:
-    """The few widths in use: 16, 24, 32, 48, 64, 96, …, K."""
+    """The few widths in use: 16, 24, 32, 48, …, in finer steps from 64 to 256, and K."""
     ladder = []
     width = NARROWEST
     while width < max_hidden:
-        ladder += [width, width * 3 // 2]
+        parts = (4, 5, 6, 7) if 64 <= width < 256 else (4, 6)
+        ladder += [width * part // 4 for part in parts]
         width *= 2
     return [width for width in ladder if width < max_hidden] + [max_hidden]
 
