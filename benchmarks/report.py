@@ -6,8 +6,8 @@ from typing import Any
 OURS = ("RBM", "vRBM")
 PEERS = ("scikit-learn", "rbms", "learnergy")
 PICTURE = (
-    "![Time of a step around a base shape, with fitted curves; of a settled vRBM by K; likelihood by "
-    "time](benchmarks/benchmarks.svg)"
+    "![Time of a step around a base shape, with fitted curves; of a settled vRBM by K; "
+    "likelihood by time](benchmarks/benchmarks.svg)"
 )
 
 

@@ -49,7 +49,7 @@ def both(model, optimizer, negative, steps=120):
     ("potential", "optimizer"),
     [
         (vrbm.Penalizing(), Optimizer(learning_rate=0.1)),
-        (vrbm.Penalizing(p=2, smooth=True), Optimizer("sgd", learning_rate=0.005)),
+        (vrbm.Penalizing(p=2, smooth=True), Optimizer("sgd", learning_rate=0.002)),
         (vrbm.Constant(1.2), Optimizer(learning_rate=0.1, decay_from=0.2)),
     ],
     ids=["momentum", "smooth-sgd", "constant-decay"],

@@ -208,7 +208,7 @@ def _epoch(
             is_wide = width == most_units or window.is_exact(float(steps.log_missing), dtype)
             if is_wide and steps.misfit <= resting.TOLERANCE:
                 break
-            if is_wide:
+            if rests:  # its bound on the tails is loose when idle units move much
                 may_rest = False
             else:
                 width = window.fitting(most_units, width + 1)

@@ -136,7 +136,7 @@ def is_exact(log_missing: float, dtype: np.dtype) -> bool:
 
 
 def needed(survival: np.ndarray, log_tails: np.ndarray, dtype: np.dtype) -> int:
-    """The smallest A that would do, with a margin of 1000; K if none of them does.
+    """The smallest A that would do, with a margin of 1000; one more if none of them does.
 
     A guess, which `is_exact` judges afterwards. `survival` is the largest P(z ≥ a|v) met, for the
     units that were computed.
@@ -144,4 +144,4 @@ def needed(survival: np.ndarray, log_tails: np.ndarray, dtype: np.dtype) -> int:
     smallest = float(np.finfo(dtype).tiny)
     mass = np.log(np.maximum(survival, smallest)) + np.asarray(log_tails)[: len(survival)]
     enough = np.flatnonzero(mass <= np.log(1e-3 * tolerance(dtype)))
-    return int(enough[0]) + 1 if enough.size else len(log_tails)
+    return int(enough[0]) + 1 if enough.size else min(len(survival) + 1, len(log_tails))
