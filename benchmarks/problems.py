@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import vrbm
-from vrbm.training import Config, Gibbs, MeanField, Persistent, resting, step
+from vrbm.training import Config, Gibbs, MeanField, Optimizer, Persistent, resting, step
 from vrbm.training.loop import start
 
 SEED = 0
@@ -38,7 +38,9 @@ def training(
     rest: bool = False,
 ) -> Callable[[], Any]:
     """A call that does so many steps of the training loop, in one block."""
-    config = Config(epochs=1, batch_size=batch, negative=negative)
+    # Peers take plain gradient steps for their sampled phases; momentum is the paper's.
+    rule = Optimizer("momentum" if isinstance(negative, MeanField) else "sgd", 0.01)
+    config = Config(epochs=1, batch_size=batch, negative=negative, optimizer=rule)
     carry = start(model, rows, config, jax.random.key(1)).carry
     rules = step.Rules(config.optimizer.build(1), negative, False, 0.0, 1.0, is_linear=True)
     states = np.where(rows == 1, *(np.int8(s) for s in reversed(model.visible.states)))

@@ -5,6 +5,10 @@ from typing import Any
 
 OURS = ("RBM", "vRBM")
 PEERS = ("scikit-learn", "rbms", "learnergy")
+PICTURE = (
+    "![Time of a step around a base shape, with fitted curves; of a settled vRBM by K; "
+    "likelihood by time](benchmarks/benchmarks.svg)"
+)
 
 
 def write(results: dict[str, Any], folder: Path) -> None:
@@ -14,6 +18,7 @@ def write(results: dict[str, Any], folder: Path) -> None:
         parts += [_memory(results["memory"]), _likelihood(results["likelihood"])]
         parts.append(_cost(results["cost"]))
         _plot(results, folder / "benchmarks.svg")
+        parts.append(PICTURE)
     (folder / "tables.md").write_text("\n\n".join(parts) + "\n")
 
 
@@ -52,8 +57,9 @@ def _steps(results: dict[str, Any]) -> str:
     head += ["RBM / products", "vRBM / products", "products, µs a sample", "vRBM, µs a sample"]
     note = (
         f"{facts['cores']} cores, {facts['device']}, float32; JAX {facts['jax']}, scikit-learn "
-        f"{facts['scikit-learn']}, torch {facts['torch']}. Medians of interleaved repeats, "
-        "quartiles in brackets; a ratio of 2 means twice as long."
+        f"{facts['scikit-learn']}, torch {facts['torch']}; load of the "
+        f"machine at the start {facts['load']:.1f}. Medians of interleaved repeats, quartiles in "
+        "brackets; a ratio of 2 means twice as long."
     )
     return f"## Time of a training step\n\n{note}\n\n" + _table(head, rows)
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 import vrbm
 from vrbm.training import Config, MeanField, Optimizer, Persistent, resting, start, step, train
@@ -13,21 +13,22 @@ from vrbm.training.observed import Observed
 N, K, WIDTH = 12, 300, 48
 
 
-def settled(potential, hidden=None):
-    """Some strong units, then many idle ones; idle weights keep away from zero."""
+def settled(potential):
+    """Some strong units, then many idle ones whose numbers keep away from zero.
+
+    In float64, where rounding does not grow from step to step: what is left is the first order.
+    """
     rng = np.random.default_rng(0)
     W = np.r_[
         rng.normal(0, 1, (10, N)),
         rng.choice([-1, 1], (K - 10, N)) * rng.uniform(1, 3, (K - 10, N)) * 1e-3,
     ]
     b = np.r_[rng.normal(0, 0.1, 10), rng.choice([-1, 1], K - 10) * rng.uniform(0.1, 0.2, K - 10)]
-    return vrbm.GrandCanonicalRBM(
-        W.astype(np.float32),
-        b.astype(np.float32),
-        np.zeros(N, np.float32),
-        hidden=hidden or vrbm.Spin(),
-        potential=potential,
-    )
+    return vrbm.GrandCanonicalRBM(W, b, np.zeros(N), potential=potential)
+
+
+def single(model):
+    return jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), model)
 
 
 def both(model, optimizer, negative, steps=120):
@@ -35,7 +36,6 @@ def both(model, optimizer, negative, steps=120):
     rows = np.random.default_rng(1).choice([-1, 1], (200, N)).astype(np.int8)
     carry = start(model, rows, config, jax.random.key(1)).carry
     rules = step.Rules(optimizer.build(steps), negative, False, 0.0, 1.0, optimizer.is_linear)
-    assert resting.applies(model, rules, WIDTH)
     order = jnp.asarray(np.random.default_rng(2).integers(0, 200, (steps, 20)))
     some = [(carry, jnp.asarray(rows), order, jax.random.key(3), WIDTH, rules, Observed())]
     # A second block begins with momentum, and with a count of steps.
@@ -50,7 +50,7 @@ def both(model, optimizer, negative, steps=120):
     ("potential", "optimizer"),
     [
         (vrbm.Penalizing(), Optimizer(learning_rate=0.1)),
-        (vrbm.Penalizing(p=2, smooth=True), Optimizer("sgd", learning_rate=0.02)),
+        (vrbm.Penalizing(p=2, smooth=True), Optimizer("sgd", learning_rate=0.002)),
         (vrbm.Constant(1.2), Optimizer(learning_rate=0.1, decay_from=0.2)),
     ],
     ids=["momentum", "smooth-sgd", "constant-decay"],
@@ -58,31 +58,31 @@ def both(model, optimizer, negative, steps=120):
 def test_resting_equals_moving(potential, optimizer):
     model = settled(potential)
     (plain, shown), (rested, seen) = both(model, optimizer, MeanField(2, "probable"))
-    assert seen.misfit < resting.TOLERANCE
+    assert 0 <= seen.misfit < resting.TOLERANCE
     idle = slice(WIDTH, None)
     moved = np.abs(plain.model.b - model.b)[idle].max()
-    assert_allclose(rested.model.b[idle], plain.model.b[idle], atol=2e-7 + 2e-3 * moved)
+    assert (moved > 1e-5) == (potential != vrbm.Constant(1.2))
+    assert_allclose(rested.model.b[idle], plain.model.b[idle], atol=1e-9 + 1e-2 * moved)
     for name in "Wbc":
         assert_allclose(getattr(rested.model, name), getattr(plain.model, name), atol=2e-5)
-    assert_allclose(seen.shown.norms, shown.shown.norms, rtol=2e-3, atol=1e-6)
-    assert_allclose(seen.shown.price, shown.shown.price, rtol=2e-6)
+    assert_allclose(seen.shown.norms, shown.shown.norms, rtol=1e-3)
+    assert_allclose(seen.shown.price, shown.shown.price, rtol=1e-6)
     # The bound of a whole span is no lower than those of its steps.
-    assert seen.log_missing >= shown.log_missing - 1e-3
-    for one, other in zip(
-        jax.tree.leaves(plain.optimizer), jax.tree.leaves(rested.optimizer), strict=True
-    ):
+    assert seen.log_missing >= shown.log_missing - 1e-6
+    moments = zip(*(jax.tree.leaves(c.optimizer) for c in (plain, rested)), strict=True)
+    for one, other in moments:
         assert_allclose(one, other, atol=2e-5)
 
 
 def test_chains_are_carried_on():
     optimizer = Optimizer(learning_rate=0.05)
     (plain, _), (rested, _) = both(settled(vrbm.Constant(1.0)), optimizer, Persistent(1, 10), 110)
-    assert rested.negative.shape == plain.negative.shape == (10, N)
-    assert_allclose(rested.model.W, plain.model.W, atol=1e-4)
+    assert_array_equal(rested.negative, plain.negative)
+    assert_allclose(rested.model.W, plain.model.W, atol=1e-9)
 
 
 def test_where_units_may_not_rest():
-    model = settled(vrbm.Penalizing())
+    model = single(settled(vrbm.Penalizing()))
 
     def may(model=model, width=WIDTH, optimizer=None, **settings):
         optimizer = optimizer or Optimizer()
@@ -102,8 +102,8 @@ def test_where_units_may_not_rest():
     assert not may(penalty=0.1)
     assert not may(optimizer=Optimizer("adam"))
     assert not may(optimizer=Optimizer(clip_norm=1.0))
-    assert not may(settled(vrbm.Local(1.3)))
-    assert not may(jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), model))
+    assert not may(single(settled(vrbm.Local(1.3))))
+    assert not may(settled(vrbm.Penalizing()))
 
 
 def test_units_that_pass_through_zero_are_noticed_and_the_block_is_done_again():
@@ -112,13 +112,13 @@ def test_units_that_pass_through_zero_are_noticed_and_the_block_is_done_again():
         jax.random.key(0), N, K, weight_scale=0.05, bias_scale=1e-4, dtype=jnp.float32
     )
     rows = np.random.default_rng(1).choice([-1, 1], (2000, N))
-    models = {}
-    for use in (True, False):
-        config = Config(epochs=1, batch_size=10, window=use, optimizer=Optimizer(learning_rate=1.0))
-        (record,) = train(model, rows, config, jax.random.key(2))
-        models[use] = record
-    assert models[True].repeats > 0
-    assert_allclose(models[True].mu, models[False].mu, rtol=1e-3)
+    config = Config(epochs=1, batch_size=10, optimizer=Optimizer(learning_rate=1.0))
+    with pytest.MonkeyPatch.context() as patch:
+        (watched,) = train(model, rows, config, jax.random.key(2))
+        patch.setattr(resting, "applies", lambda *_: False)
+        (plain,) = train(model, rows, config, jax.random.key(2))
+    assert watched.repeats > plain.repeats
+    assert_array_equal(watched.state.model.W, plain.state.model.W)
 
 
 def test_the_sums_are_those_of_the_potential():
@@ -126,4 +126,4 @@ def test_the_sums_are_those_of_the_potential():
     for potential in (vrbm.Penalizing(), vrbm.Penalizing(1.5, True), vrbm.Constant(0.7)):
         parts = [potential.sums(model.W[p], model.b[p]) for p in (slice(9), slice(9, None))]
         prices = potential.prices_beside(model.W[:9], model.b[:9], parts[1], model.hidden)
-        assert_allclose(prices, potential.prices(model.W, model.b, model.hidden)[:9], rtol=1e-6)
+        assert_allclose(prices, potential.prices(model.W, model.b, model.hidden)[:9], rtol=1e-12)

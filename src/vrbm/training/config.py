@@ -29,7 +29,7 @@ class Config:
     penalty_power: float = 1.0
     """p of that penalty."""
     window: bool = True
-    """Compute only the units that matter; the same results to float precision."""
+    """Compute only the units that matter, and let idle ones rest (docs/cost.md)."""
     monitor_rows: int = 1000
     """Rows of the training and of the held-out data on which records are measured."""
     device_bytes: int = 1 << 31

@@ -226,7 +226,7 @@ def _epoch(
             is_wide = width == most_units or window.is_exact(float(steps.log_missing), dtype)
             if is_wide and steps.misfit <= resting.TOLERANCE:
                 break
-            if is_wide:
+            if rests:  # its bound on the tails is loose when idle units move much
                 may_rest = False
             else:
                 width = window.fitting(most_units, width + 1)
@@ -255,7 +255,7 @@ def _epoch(
 def _next_width(model: GrandCanonicalRBM, survival: np.ndarray, width: int | None = None) -> int:
     """A width with some room: grows at once, shrinks only when much narrower would do."""
     needed = window.needed(survival, window.log_tails(model), np.dtype(model.W.dtype))
-    fit = window.fitting(model.max_hidden, needed + max(4, needed // 8))
+    fit = window.fitting(model.max_hidden, needed + max(4, needed // 16))
     return fit if width is None or fit > width or needed * 1.5 < width else width
 
 

@@ -36,11 +36,12 @@ def narrow(model: GrandCanonicalRBM, prices: HiddenBias, width: int) -> GrandCan
 
 
 def widths(max_hidden: int) -> list[int]:
-    """The few widths in use: 16, 24, 32, 48, 64, 96, …, K."""
+    """The few widths in use: 16, 24, 32, 48, …, in finer steps from 64 to 256, and K."""
     ladder = []
     width = NARROWEST
     while width < max_hidden:
-        ladder += [width, width * 3 // 2]
+        parts = (4, 5, 6, 7) if 64 <= width < 256 else (4, 6)
+        ladder += [width * part // 4 for part in parts]
         width *= 2
     return [width for width in ladder if width < max_hidden] + [max_hidden]
 
@@ -135,7 +136,7 @@ def is_exact(log_missing: float, dtype: np.dtype) -> bool:
 
 
 def needed(survival: np.ndarray, log_tails: np.ndarray, dtype: np.dtype) -> int:
-    """The smallest A that would do, with a margin of 1000; K if none of them does.
+    """The smallest A that would do, with a margin of 1000; one more if none of them does.
 
     A guess, which `is_exact` judges afterwards. `survival` is the largest P(z ≥ a|v) met, for the
     units that were computed.
@@ -143,4 +144,4 @@ def needed(survival: np.ndarray, log_tails: np.ndarray, dtype: np.dtype) -> int:
     smallest = float(np.finfo(dtype).tiny)
     mass = np.log(np.maximum(survival, smallest)) + np.asarray(log_tails)[: len(survival)]
     enough = np.flatnonzero(mass <= np.log(1e-3 * tolerance(dtype)))
-    return int(enough[0]) + 1 if enough.size else len(log_tails)
+    return int(enough[0]) + 1 if enough.size else min(len(survival) + 1, len(log_tails))
