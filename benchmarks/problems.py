@@ -10,6 +10,7 @@ import numpy as np
 import vrbm
 from vrbm.training import Config, Gibbs, MeanField, Optimizer, Persistent, resting, step
 from vrbm.training.loop import start
+from vrbm.training.observed import Observed
 
 SEED = 0
 
@@ -50,7 +51,7 @@ def training(
     units = width or model.max_hidden
 
     def call() -> Any:
-        new, shown = kernel(*on_device, jax.random.key(2), units, rules)
+        new, shown = kernel(*on_device, jax.random.key(2), units, rules, Observed())
         return float(shown.log_missing), new.model.c.block_until_ready()
 
     return call

@@ -84,6 +84,7 @@ def _memory(model: vrbm.GrandCanonicalRBM, window: int, size: int, batch: int) -
     """What the compiled steps hold beside the rows: arguments, results and temporary arrays."""
     from vrbm.training import resting, step
     from vrbm.training.loop import start
+    from vrbm.training.observed import Observed
 
     grown = resized(model, window, size)
     config = Config(batch_size=batch)
@@ -92,6 +93,8 @@ def _memory(model: vrbm.GrandCanonicalRBM, window: int, size: int, batch: int) -
     rules = step.Rules(config.optimizer.build(1), config.negative, False, 0.0, 1.0, True)
     order = jnp.zeros((100, batch), int)
     compiled: Any = resting.run
-    lowered = compiled.lower(carry, jnp.asarray(rows), order, jax.random.key(0), window, rules)
+    lowered = compiled.lower(
+        carry, jnp.asarray(rows), order, jax.random.key(0), window, rules, Observed()
+    )
     facts = lowered.compile().compiled.memory_analysis()
     return int(facts.temp_size_in_bytes + facts.output_size_in_bytes)

@@ -60,8 +60,14 @@ def test_other_settings_need_another_folder(ising_study, ising_preset, tmp_path)
 
 
 def test_only_some_members_and_seeds(ising_preset, ising_study, tmp_path):
-    conduct(ising_preset, tmp_path / "part", ising_study[1], members=["vrbm-128"], seeds=[0, 5])
+    conduct(ising_preset, tmp_path / "part", ising_study[1], members=["vrbm-128"], seeds=[0])
     assert {path.name for path in (tmp_path / "part" / "runs").iterdir()} == {"vrbm-128-0"}
+
+
+def test_unknown_seeds_are_told(ising_preset, ising_study, tmp_path):
+    with pytest.raises(ValueError, match=r"seeds names \[7\]: choose from \[0, 1\]"):
+        conduct(ising_preset, tmp_path / "part", ising_study[1], seeds=[0, 7])
+    assert not (tmp_path / "part").exists()
 
 
 def test_measures_are_those_of_the_model(ising_study):

@@ -98,7 +98,7 @@ def test_exported_records_give_the_same_report(ising_study, tmp_path):
     for name in ("table.json", "table.md"):
         assert (copy / name).read_bytes() == (folder / name).read_bytes()
     lines = (copy / "table.md").read_text().splitlines()
-    assert len({len(re.findall(r"(?<!\\\\)\\|", line)) for line in lines}) == 1
+    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
 
 
 def test_report_of_the_mnist_study(mnist_study):

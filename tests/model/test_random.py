@@ -45,3 +45,12 @@ def test_the_ends_of_the_range(monkeypatch):
     monkeypatch.setattr(random, "bits", lambda key, shape: (words, words))
     assert_array_equal(random.uniform(jax.random.key(0), (2,), jnp.float32), [1.0, 2.0**-23])
     assert_array_equal(random.uniform(jax.random.key(0), (2,), jnp.float64), [1.0, 2.0**-52])
+
+
+@pytest.mark.parametrize("kind", ["threefry2x32", "rbg", "unsafe_rbg"])
+def test_keys_give_different_numbers(kind):
+    root = jax.random.key(0, impl=kind)
+    keys = [root, jax.random.key(1, impl=kind), *jax.random.split(root, 3)]
+    keys += [jax.random.fold_in(root, n) for n in range(3)]
+    drawn = {tuple(np.asarray(random.uniform(key, (4,), jnp.float32)).tolist()) for key in keys}
+    assert len(drawn) == len({np.asarray(jax.random.key_data(key)).tobytes() for key in keys})

@@ -22,7 +22,10 @@ from vrbm.training import (
     Tempered,
     loop,
     train,
+    window,
 )
+from vrbm.training.gradient import Parameters, gradient
+from vrbm.training.observed import Observed
 from vrbm.training.source import Streamed
 
 KEY = jax.random.key(0)
@@ -302,3 +305,55 @@ def test_bad_input():
     ):
         with pytest.raises(ValueError, match=message):
             Optimizer(**wrong)
+
+
+def test_an_optimizer_that_knows_the_tree_of_parameters():
+    """Different rules for W, b and c, by optax.partition."""
+    kinds = Parameters("moved", "still", "still")
+    rules = {"moved": optax.sgd(0.1), "still": optax.set_to_zero()}
+    model = vrbm.GrandCanonicalRBM.initialize(jax.random.key(0), 6, 8, weight_scale=0.1)
+    rows = np.random.default_rng(0).choice([-1, 1], (40, 6))
+    config = Config(epochs=1, batch_size=20)
+    (record,) = train(model, rows, config, optimizer=optax.partition(rules, kinds))
+    assert (record.state.model.b == model.b).all()
+    assert (record.state.model.W != model.W).any()
+
+
+@pytest.mark.parametrize(
+    ("observed", "match"),
+    [
+        (Observed(weights=jnp.ones(5)), r"observed.weights has shape \(5,\), but there are 40"),
+        (Observed(weights=jnp.zeros(40)), "not positive and finite"),
+        (Observed(missing=jnp.zeros((40, 5), bool)), r"observed.missing has shape \(40, 5\)"),
+    ],
+)
+def test_what_is_known_of_the_rows_must_fit_them(observed, match):
+    model = vrbm.GrandCanonicalRBM.initialize(jax.random.key(0), 6, 8)
+    rows = np.random.default_rng(0).choice([-1, 1], (40, 6))
+    with pytest.raises(ValueError, match=match):
+        train(model, rows, Config(), observed=observed)
+
+
+@pytest.mark.parametrize("negative", [MeanField(), Persistent(chains=4)])
+def test_weights_count_on_average_over_batches(negative):
+    """The mean of weighted gradients over all batches of one row is that of repeated rows."""
+    model = vrbm.GrandCanonicalRBM.initialize(
+        jax.random.key(0), 5, 4, weight_scale=0.5, dtype=jnp.float64
+    )
+    v = jnp.asarray(np.random.default_rng(1).choice([-1.0, 1.0], (6, 5)))
+    w = jnp.asarray([1.0, 1, 1, 1, 4, 4])
+    w = w / w.mean()
+    prices, pull = jax.vjp(
+        lambda W, b, _: model.potential.prices(W, b, model.hidden), model.W, model.b, jnp.zeros(0)
+    )
+    view = window.narrow(model, prices, 4)
+    state = negative.start(view, v, jax.random.key(2))
+
+    def at(rows, weights):
+        _, info = negative(view, state, rows, jax.random.key(3))
+        return gradient(model, pull, info.data, view.response(info.v), info.residual, weights)[0]
+
+    singles = [at(v[n : n + 1], w[n : n + 1]) for n in range(6)]
+    copies = at(jnp.repeat(v, np.array([1, 1, 1, 1, 4, 4]), axis=0), None)
+    for *parts, whole in zip(*singles, copies, strict=True):
+        np.testing.assert_allclose(np.mean(parts, axis=0), whole, atol=1e-12)

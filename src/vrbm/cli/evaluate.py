@@ -43,8 +43,9 @@ class Evaluate:
         data = data_of(facts, self.data)
         kernel = checkpoint.restore(facts["config"]).negative.reconstruction()
         # A stopped evaluation goes on from the chains that it has done.
-        done = f"{file.read_bytes()!r} {data.content_hash} {self.temperatures} {self.seed}"
-        chains = self.folder / f"annealing-{hashlib.sha256(done.encode()).hexdigest()[:12]}"
+        identity = hashlib.sha256(file.read_bytes())
+        identity.update(f"{data.content_hash} {self.temperatures} {self.seed}".encode())
+        chains = self.folder / f"annealing-{identity.hexdigest()[:12]}"
         console = Console()
         with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
             task = bars.add_task("annealing", total=None)
@@ -58,8 +59,6 @@ class Evaluate:
                 file=chains,
                 progress=lambda done, total: bars.update(task, completed=done, total=total),
             )
-        for path in self.folder.glob(f"{chains.name}*"):
-            path.unlink()
         if data.content_hash != facts["data"]["hash"]:
             result.remarks.append("These are not the data that the run was trained on.")
         console.print(_table(result, f"{self.folder}: {data.name}"))
@@ -75,6 +74,8 @@ class Evaluate:
         path = self.folder / "evaluation.json"
         with atomic(path) as temporary:
             temporary.write_text(json.dumps(_finite(written), indent=1, ensure_ascii=False))
+        for done in self.folder.glob(f"{chains.name}*"):
+            done.unlink()
         console.print(f"wrote {path}", soft_wrap=True)
 
 

@@ -73,7 +73,7 @@ class LogPartition:
                 f"the bracket of log Z is {self.upper - self.lower:.2f} nats wide: take more "
                 "temperatures, or more chains."
             )
-        if self.starts_are_foreign:
+        if self.upper < self.lower:
             found.append(
                 f"the backward estimate {self.backward:.2f} lies below the forward one "
                 f"{self.log_partition:.2f}: its starts are not from the model, so that there is no "

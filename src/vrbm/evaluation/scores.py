@@ -99,6 +99,10 @@ def scores(
             if partition.starts_are_foreign:  # the model does not give such rows
                 own = None if file is None else file.with_name(f"{file.name}-own")
                 partition = log_partition(model, key, file=own, **settings)
+                remarks.append(
+                    "training rows are foreign to the model, so that backward runs began at ends "
+                    "of forward runs: the upper end of log Z holds if these missed nothing."
+                )
         remarks += partition.doubts()
         temperatures_of_data = mixture_temperatures(data)
     highest = None

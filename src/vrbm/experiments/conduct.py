@@ -37,14 +37,18 @@ def conduct(
     Several processes may work on one folder at once if `members` or `seeds` keep them apart.
     """
     study = StudyFolder(Path(folder))
-    _begin(study, preset, data)
     chosen = list(preset.members) if members is None else list(members)
     for name in chosen:
         if name not in preset.members:
             raise ValueError(f"members names {name!r}: choose from {', '.join(preset.members)}.")
+    known = {seed for name in chosen for seed in preset.members[name].seeds}
+    wanted = known if seeds is None else set(seeds)
+    if strange := wanted - known:
+        raise ValueError(f"seeds names {sorted(strange)}: choose from {sorted(known)}.")
+    _begin(study, preset, data)
     for name in chosen:
         member = preset.members[name]
-        for seed in member.seeds if seeds is None else [s for s in member.seeds if s in set(seeds)]:
+        for seed in (seed for seed in member.seeds if seed in wanted):
             if study.measures(name, seed).exists():
                 continue
             tell = partial(progress, f"{name}, seed {seed}")
@@ -64,7 +68,7 @@ def _begin(study: StudyFolder, preset: Preset, data: Dataset) -> None:
                 f"{study.path} holds a study with other settings or data: choose a new folder."
             )
         return
-    if study.path.exists() and any(study.path.iterdir()):
+    if study.path.exists() and any(path.suffix != ".part" for path in study.path.iterdir()):
         raise ValueError(f"{study.path} is not empty and holds no study: choose a new folder.")
     with atomic(study.facts) as temporary:
         temporary.write_text(

@@ -27,7 +27,7 @@ def ising(results: Results) -> Captioned:
     made["learning"] = (
         plots.learning_curves(curves(results, "vrbm"), expected=N),
         f"Training and test error, and the mean size, against epochs: K = {K:,}, "
-        f"{len(member['seeds'])} seeds.",
+        f"{len(results.numbers['vrbm'])} seeds.",
     )
     profiles = {
         results.member(name)["max_hidden"]: results.arrays(name)["size_probabilities"]
@@ -67,7 +67,7 @@ def mnist(results: Results) -> Captioned:
     made["learning"] = (
         plots.learning_curves(curves(results, "vrbm"), expected=132),
         f"Training and test error, and the mean size, against epochs: K = {K:,}, "
-        f"{len(member['seeds'])} seeds. The dotted line is the size that the paper reports.",
+        f"{len(results.numbers['vrbm'])} seeds. The dotted line is the size in the paper.",
     )
     probabilities, hidden = arrays["digit_probabilities"], arrays["digit_hidden"]
     made["sizes_by_digit"] = (

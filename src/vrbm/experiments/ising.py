@@ -82,7 +82,7 @@ def table(results: Results) -> list[Row]:
             low=1.0,
         ),
         *row("mean size ⟨z⟩", "about 64, from 60 to 70", of("vrbm", "mean_size"), low=60, high=70),
-        *row("chemical potential μ", "1.01", of("vrbm", "mu"), high=1.12),
+        *row("chemical potential μ", "1.01", of("vrbm", "mu"), high=1.03),
         *row("last unit with weights", "64", of("vrbm", "last_active_unit"), low=60, high=70),
         *row(
             "largest idle over mean active weights",

@@ -21,7 +21,7 @@ def measures(
     model: GrandCanonicalRBM, data: Dataset, preset: Preset, member: Member, key: RandomKey
 ) -> tuple[Numbers, Arrays]:
     """What is measured on every member."""
-    kernel = member.config.negative.reconstruction()
+    kernel = MeanField()
     numbers: Numbers = {"max_hidden": model.max_hidden}
     found, arrays = sizes(model, data)
     numbers |= found
@@ -57,7 +57,7 @@ def weights(model: GrandCanonicalRBM) -> tuple[Numbers, Arrays]:
         "active_units": units.by_weights,
         "last_active_unit": last,
         "smooth_count": units.smooth,
-        "idle_weights": float(idle.max() / active.mean()) if idle.size and last else None,
+        "idle_weights": float(idle.max() / active.mean()) if idle.size and last else 1.0,
         "active_bias": float(rows.biases[:last].mean()) if last else None,
         "active_weight": float(active.mean()) if last else None,
         "idle_bias": float(rows.biases[last:].mean()) if idle.size else None,

@@ -47,11 +47,10 @@ ISING_PAPER = Preset(
         "vrbm-128": replace(_ISING_SHORTER, max_hidden=128),
         "rbm": replace(
             _ISING,
-            title="ordinary RBM, trained in the same way",
+            title="ordinary RBM, the same training at a constant rate",
             max_hidden=100,
             config=_mean_field(epochs=1000, rate=0.3, growth=1),
             potential=FixedSize(),
-            weight_scale=0.1,
         ),
         "vrbm-likelihood": _ISING_LIKELIHOOD,
         "vrbm-low-price": replace(
@@ -124,7 +123,7 @@ MNIST_PAPER = Preset(
         ),
         "rbm": replace(
             _MNIST,
-            title="ordinary RBM, trained in the same way",
+            title="ordinary RBM, the same training at a constant rate",
             max_hidden=200,
             config=_mean_field(epochs=2000, rate=0.3, growth=1),
             potential=FixedSize(),

@@ -39,7 +39,7 @@ def study_report(folder: Path) -> list[Row]:
     results = Results(folder)
     facts = results.facts
     experiment = EXPERIMENTS[facts["experiment"]]
-    if not results.has("vrbm"):
+    if not results.numbers:
         raise ValueError(f"{folder} has no measured member yet: go on with vrbm reproduce.")
     rows = experiment.table(results)
     with atomic(folder / "table.json") as temporary:
@@ -74,7 +74,8 @@ def study_report(folder: Path) -> list[Row]:
         settings=settings,
         environment=_flat(facts["environment"]),
         commands=[
-            f"vrbm reproduce {facts['experiment']} --preset {facts['preset']} --out {folder.name}"
+            f"vrbm reproduce {facts['experiment']} --preset {facts['preset']} "
+            f"--out {folder.resolve().name}"
         ],
     )
     write(page, folder / "report.html")
@@ -96,7 +97,9 @@ def markdown(rows: list[Row]) -> str:
 
 
 def export(folder: Path, target: Path) -> None:
-    """Copy what a report is made from, without models and checkpoints, and the report's parts."""
+    """Copy what the report of a study is made from, without models, and the report's parts."""
+    if not StudyFolder(folder).facts.exists():
+        raise ValueError(f"{folder} is no study: only a study has records to export.")
     wanted = ("study.json", "table.json", "table.md", "figures/*.png", "runs/*/measures.json")
     for pattern in (*wanted, "runs/*/arrays.npz"):
         for path in sorted(folder.glob(pattern)):
@@ -141,26 +144,37 @@ def _run_report(run: Run) -> None:
             plots.weights_and_biases(weights, biases, most=len(weights)),
             "Row average of |w| and |b| of the hidden units.",
         )
-    for name, (figure, caption) in made.items():
-        png, _ = figures.save(figure, run.folder / "figures" / name)
+    for stem, (figure, caption) in made.items():
+        png, _ = figures.save(figure, run.folder / "figures" / stem)
         pictures.append(Picture(png, caption))
     rows = [
-        {"group": "", "quantity": name, "ours": number(value), "remark": ""}
-        for name, value in shown.items()
+        {"group": "", "quantity": quantity, "ours": number(value), "remark": ""}
+        for quantity, value in shown.items()
         if value is not None and np.isfinite(value)
     ]
+    notes: list[str] = []
     evaluation = run.folder / "evaluation.json"
     if evaluation.exists():
-        rows += _evaluated(json.loads(evaluation.read_text()))
+        found = json.loads(evaluation.read_text())
+        if found["data"]["hash"] == facts["data"]["hash"] and found["model"] == run.model.name:
+            rows += _evaluated(found)
+            notes = found["remarks"]
+        else:
+            notes = ["evaluation.json is of other data or of an earlier model: evaluate again."]
+    name = run.folder.resolve().name
     state = "ended" if run.model.exists() else "not ended yet"
     page = Page(
         title=f"A training on {facts['data']['name']}",
         summary=[f"After {last['epoch']} epochs, {state}; phase: {last['phase']}."],
         rows=rows,
         pictures=pictures,
+        notes=notes,
         settings={"Settings of the run": _flat({k: v for k, v in facts.items() if k != "data"})},
         environment=_flat(environment()),
-        commands=[f"vrbm resume {run.folder.name}", f"vrbm evaluate {run.folder.name}"],
+        commands=[
+            *([] if run.model.exists() else [f"vrbm resume {name}"]),
+            f"vrbm evaluate {name}",
+        ],
     )
     write(page, run.folder / "report.html")
 

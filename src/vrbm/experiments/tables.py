@@ -30,18 +30,17 @@ def likelihood_members(results: Results) -> list[str]:
 def likelihood(results: Results, name: str) -> list[Row]:
     """What the paper does not report: likelihood with its bracket, gap, thermodynamics."""
     of, heading = results.values, title(results, name)
-    lower, upper = of(name, "test", "lower"), of(name, "test", "upper")
-    bracket = f"between {min(lower):.2f} and {max(upper):.2f}" if lower and upper else ""
-    doubts = sum(bool(numbers["remarks"]) for numbers in results.numbers[name].values())
-    if doubts:
-        bracket = f"doubtful for {doubts} of {len(results.numbers[name])} seeds: see the notes"
-    optimum = of(name, "test", "gap", "optimum")
-    if optimum:
-        bracket += f"; exact optimum of these rows {optimum[0]:.3f}"
     test, train = of(name, "test", "log_likelihood"), of(name, "train", "log_likelihood")
+    lower, upper = of(name, "test", "lower"), of(name, "test", "upper")
+    remarks = [f"between {min(lower):.2f} and {max(upper):.2f}"] if lower and upper else []
+    doubtful = sum(bool(numbers["remarks"]) for numbers in results.numbers[name].values())
+    if doubtful:
+        remarks.append(f"doubts for {doubtful} of {len(test)} seeds: see the notes")
+    if optimum := of(name, "test", "gap", "optimum"):
+        remarks.append(f"exact optimum of these rows {optimum[0]:.3f}")
     overfit = [a - b for a, b in zip(train, test, strict=True)]
     rows = [
-        *row("test log-likelihood", "", test, unit="nats", remark=bracket),
+        *row("test log-likelihood", "", test, unit="nats", remark="; ".join(remarks)),
         *row("gap to the exact optimum", "", of(name, "test", "gap", "mean"), unit="nats"),
         *row("training less test log-likelihood", "", overfit, unit="nats"),
         *row("test error ε", "", of(name, "test", "error")),
@@ -58,13 +57,15 @@ def widths(results: Results, names: Sequence[str]) -> list[Row]:
     rows: list[Row] = []
     before = None
     for name in (name for name in names if results.has(name)):
-        K = results.member(name)["max_hidden"]
+        member = results.member(name)
+        K, epochs = member["max_hidden"], member["config"]["epochs"]
         values = results.values(name, "size_width")
         rows += row(
             f"width of p(z|v), K = {K:,}",
             "narrower with larger K" if before is not None else "",
             values,
             high=before,
+            remark=f"after {epochs:,} epochs",
         )
         before = float(np.mean(values))
     return rows

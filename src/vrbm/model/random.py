@@ -25,10 +25,17 @@ def bits(key: RandomKey, shape: tuple[int, ...]) -> tuple[jax.Array, jax.Array]:
         data = jax.random.key_data(key)
     first, second = data[0], data[1]
     for extra in range(2, len(data), 2):  # keys of other generators have four words
-        first, second = first ^ data[extra], second ^ data[extra + 1]
-    words = (first, second, first ^ second ^ PARITY)
+        first, second = _threefry(first, second, data[extra], data[extra + 1])
     counter = jax.lax.iota(jnp.uint32, math.prod(shape)).reshape(shape)
-    x, y = jnp.full_like(counter, first), counter + second
+    return _threefry(first, second, jnp.zeros_like(counter), counter)
+
+
+def _threefry(
+    first: jax.Array, second: jax.Array, x: jax.Array, y: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """The words x and y, encrypted by the key of two words."""
+    words = (first, second, first ^ second ^ PARITY)
+    x, y = x + first, y + second
     for turn in range(ROUNDS // 4):
         for left in ROTATIONS[turn % 2]:
             x = x + y

@@ -3,6 +3,7 @@
 import base64
 from dataclasses import dataclass, field
 from importlib.resources import files
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,10 @@ class Page:
     def compares(self) -> bool:
         """Whether the table has anything to compare with."""
         return any(row.get("paper") for row in self.rows)
+
+    def groups(self) -> list[tuple[str, list[dict[str, Any]]]]:
+        """Lines that follow each other under one heading."""
+        return [(name, list(rows)) for name, rows in groupby(self.rows, lambda row: row["group"])]
 
     def verdicts(self) -> dict[str, int]:
         """How many lines agree, and how many differ."""

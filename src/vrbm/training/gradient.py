@@ -60,17 +60,20 @@ def gradient(
     those of the model's first A units: units beyond have no other part than the price.
 
     `residual` is v_data − v_model where the rows belong together, as in mean-field iterations. Then
-    averages are taken of differences, ⟨(h − h') v + h' (v − v')⟩, and the gradient keeps its digits
-    when it is far below the rounding of both parts. `weights` (batch,) are those of the data, and
-    of the model's rows where they belong together: averages are Σ w f / Σ w.
+    averages are taken of differences, ⟨(h − h') v + h' (v − v')⟩: what v − v' adds keeps its digits
+    when it is far below the rounding of ⟨h v⟩. What h − h' adds is right to the rounding of h.
+
+    `weights` (batch,) are those of the rows, with mean 1 over all rows of the training: then
+    Σ w (f_data − ⟨f⟩_model) / batch has the mean over batches that all rows have.
     """
     width = data.mean.shape[-1]
     rest = model.max_hidden - width
     if residual is None:
-        W = _correlation(data.mean, data.v, weights) - _correlation(fantasy.mean, fantasy.v)
-        b = _average(data.mean, weights) - _average(fantasy.mean)
-        c = _average(data.v, weights) - _average(fantasy.v)
-        excess = _average(data.sizes.survival, weights) - _average(fantasy.sizes.survival)
+        share = 1 if weights is None else weights.mean()
+        W = _correlation(data.mean, data.v, weights) - share * _correlation(fantasy.mean, fantasy.v)
+        b = _average(data.mean, weights) - share * _average(fantasy.mean)
+        c = _average(data.v, weights) - share * _average(fantasy.v)
+        excess = _average(data.sizes.survival, weights) - share * _average(fantasy.sizes.survival)
     else:
         h = data.mean - fantasy.mean
         W = _correlation(h, data.v, weights) + _correlation(fantasy.mean, residual, weights)
@@ -78,20 +81,18 @@ def gradient(
         excess = _average(data.sizes.survival - fantasy.sizes.survival, weights)
     price_W, price_b, others = pull(jnp.pad(excess, (0, rest)))
     new = Parameters((-price_W).at[:width].add(W), (-price_b).at[:width].add(b), c)
-    mean_hidden = jnp.pad(_average(data.mean, weights), (0, rest))
+    mean_hidden = jnp.pad(_average(data.mean), (0, rest))
     return new, Statistics(excess.sum(), mean_hidden, others)
 
 
 def _average(x: Field, weights: Batch | None = None) -> Field:
-    """The average over rows."""
-    return x.mean(axis=0) if weights is None else dot(weights, x) / weights.sum()
+    """The average of w x over rows."""
+    return x.mean(axis=0) if weights is None else dot(weights, x) / len(x)
 
 
 def _correlation(h: Hidden, v: Visible, weights: Batch | None = None) -> Weights:
-    """⟨h_a v_i⟩, averaged over the rows, (K, N)."""
-    if weights is None:
-        return dot(h.T, v) / len(v)
-    return dot(h.T * weights, v) / weights.sum()
+    """The average of w h_a v_i over rows, (K, N)."""
+    return dot(h.T if weights is None else h.T * weights, v) / len(v)
 
 
 def centred(gradient: Parameters, v_offset: VisibleBias, h_offset: HiddenBias) -> Parameters:

@@ -72,7 +72,7 @@ class Record:
     window: int
     """Units computed."""
     repeats: int
-    """How often a block was done again with a wider window."""
+    """How often a block was done again: with a wider window, or with no unit at rest."""
     swap_rates: list[float]
     """Accepted swaps between neighbouring replicas, where there are replicas."""
     phase: Phase
@@ -151,7 +151,7 @@ def train(
     elif model is not None or key is not None:
         raise ValueError("state is given, and holds model and key: pass None for both.")
     _check(state.model, data)
-    observed = Observed() if observed is None else observed
+    observed = (Observed() if observed is None else observed).checked(data.train.shape)
     return _records(state, data, config, optimizer, list(callbacks), observed)
 
 
@@ -223,6 +223,7 @@ def _epoch(
             run = resting.run if rests else step.run
             new, steps = run(carry, rows, order, key, width, rules, observed)
             steps = jax.device_get(steps)
+            _stop_if_diverged(steps, state.epoch + 1, done, constant_columns)
             is_wide = width == most_units or window.is_exact(float(steps.log_missing), dtype)
             if is_wide and steps.misfit <= resting.TOLERANCE:
                 break
@@ -231,7 +232,6 @@ def _epoch(
             else:
                 width = window.fitting(most_units, width + 1)
             repeats += 1
-        _stop_if_diverged(steps, state.epoch + 1, done, constant_columns)
         carry, used = new, width
         blocks.append(steps)
         done += len(order)

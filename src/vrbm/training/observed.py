@@ -27,9 +27,31 @@ class Observed(eqx.Module):
     """Weights of rows and their missing entries; None where all are alike, or all are there."""
 
     weights: RowWeights | None = None
-    """positive; the data average of a batch is Σ w f / Σ w"""
+    """positive, of any scale: row n counts w_n times"""
     missing: MissingInRows | None = None
     """True where an entry is unknown: its value in the rows is where its chain starts"""
+
+    def checked(self, shape: tuple[int, int]) -> "Observed":
+        """For rows of that shape, with weights of mean 1."""
+        weights = self.weights
+        if weights is not None:
+            if weights.shape != shape[:1]:
+                raise ValueError(
+                    f"observed.weights has shape {weights.shape}, but there are {shape[0]} "
+                    "training rows: pass one weight for each row."
+                )
+            if not (jnp.isfinite(weights) & (weights > 0)).all():
+                raise ValueError(
+                    "observed.weights holds numbers that are not positive and finite: leave out "
+                    "rows that do not count."
+                )
+            weights = weights / weights.mean()
+        if self.missing is not None and self.missing.shape != shape:
+            raise ValueError(
+                f"observed.missing has shape {self.missing.shape}, but the training rows have "
+                f"{shape}: pass a truth value for each entry."
+            )
+        return Observed(weights, self.missing)
 
     def batch_weights(self, index: Array) -> Batch | None:
         """Weights of the rows of a batch."""

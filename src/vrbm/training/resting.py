@@ -14,6 +14,7 @@ weights that passed through zero. A block in which it exceeds `TOLERANCE` is don
 units moved in each step.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 from vrbm.model import GrandCanonicalRBM
 from vrbm.model.linear import dot
@@ -32,9 +34,6 @@ from vrbm.training.step import (
     Rules,
     Steps,
     Surroundings,
-    each_moment,
-    each_pair,
-    is_moment,
     scan,
 )
 from vrbm.typing import Field, HiddenBias, RandomKey, Scalar, SumsOverUnits, Weights
@@ -82,6 +81,23 @@ class Idle(Surroundings):
         squares = jnp.einsum("j,wjk,k->w", price_of_others, self.gram, price_of_others)
         return jnp.append(squares, 0)
 
+    def update(
+        self,
+        transformation: optax.GradientTransformation,
+        descent: Parameters,
+        price_of_others: Field,
+        state: Any,
+        at: tuple[Parameters, Field],
+    ) -> tuple[Parameters, Field, Any]:
+        """One rule moves the pair of parameters and numbers, and its state is that of the pair.
+
+        ∂ of the units elsewhere is −price_of_others times D; the number that follows says how much
+        is left of the movement M.
+        """
+        numbers = jnp.append(price_of_others, 0)
+        (change, moves), state = transformation.update((descent, numbers), state, at)
+        return Parameters(*change), moves, state
+
     def log_tail(self, model: GrandCanonicalRBM, prices: HiddenBias, width: int) -> Scalar:
         """0: the bound is taken once, for the whole span."""
         return jnp.zeros((), prices.dtype)
@@ -120,7 +136,7 @@ def _span(
     potential = model.potential
     head, idle = _split(parameters(model), width)
     movement = jax.tree.map(jnp.zeros_like, idle)
-    moments = [x for x in jax.tree.leaves(carry.optimizer, is_leaf=is_moment) if is_moment(x)]
+    moments = [x for x in jax.tree.leaves(carry.optimizer, is_leaf=_is_moment) if _is_moment(x)]
     if moments:
         (moment,) = moments
         movement = _split(moment, width)[1]
@@ -135,7 +151,7 @@ def _span(
     )
     numbers = jnp.zeros(len(sums) + 1, sums.dtype)
     only_movement = numbers.at[-1].set(1)
-    optimizer = each_moment(carry.optimizer, lambda p: (_split(p, width)[0], only_movement))
+    optimizer = _each_moment(carry.optimizer, lambda p: (_split(p, width)[0], only_movement))
     small = replace(
         carry, model=_with(model, head), optimizer=optimizer, h_offset=carry.h_offset[:width]
     )
@@ -147,7 +163,7 @@ def _span(
     new = replace(
         small,
         model=_with(model, _joined(parameters(small.model), new_idle)),
-        optimizer=each_pair(
+        optimizer=_each_pair(
             small.optimizer, lambda p, x: _joined(p, _along(x, directions, movement))
         ),
         h_offset=carry.h_offset,
@@ -160,8 +176,27 @@ def _span(
     ahead = potential.sums(small.model.W, small.model.b)
     mu = potential.value_of_sums(ahead + potential.sums(new_idle.W, new_idle.b))
     first_order = potential.value_of_sums(ahead + surroundings.others(numbers))
-    misfit = jnp.abs(mu - first_order) / jnp.abs(mu)
+    misfit = jnp.abs(mu - first_order) / jnp.maximum(jnp.abs(mu), 1)
     return new, Steps(shown, seen.log_missing + tail, seen.survival, misfit)
+
+
+def _each_moment(state: Any, change: Callable[[Parameters], Any]) -> Any:
+    """An optimizer's state with each of its copies of the parameters changed."""
+    return jax.tree.map(lambda x: change(x) if _is_moment(x) else x, state, is_leaf=_is_moment)
+
+
+def _is_moment(x: Any) -> bool:
+    """Whether it is a copy of the parameters, in the state of an optimizer."""
+    return isinstance(x, Parameters)
+
+
+def _each_pair(state: Any, change: Callable[[Parameters, Field], Parameters]) -> Any:
+    """The state of an optimizer of pairs (parameters, numbers) with each pair made one again."""
+
+    def is_pair(x: Any) -> bool:
+        return isinstance(x, tuple) and len(x) == 2 and isinstance(x[0], Parameters)
+
+    return jax.tree.map(lambda x: change(*x) if is_pair(x) else x, state, is_leaf=is_pair)
 
 
 def _with(model: GrandCanonicalRBM, values: Parameters) -> GrandCanonicalRBM:

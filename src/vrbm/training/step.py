@@ -1,8 +1,7 @@
 """The compiled steps of a training: all steps of a block in one scan, without the host."""
 
 from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -87,7 +86,7 @@ class Steps(NamedTuple):
     survival: Windowed
     """the largest P(z ≥ a|v) met, (A,)"""
     misfit: Scalar
-    """by how much μ was off at most while units rested, relative to μ"""
+    """by how much μ was off at the end of a span in which units rested, relative to it"""
 
 
 class Surroundings(eqx.Module):
@@ -106,6 +105,17 @@ class Surroundings(eqx.Module):
     @abstractmethod
     def squares(self, price_of_others: Field) -> Field:
         """What the units that are not at hand add to ‖∂‖² of W, b and c, (3,)."""
+
+    @abstractmethod
+    def update(
+        self,
+        transformation: optax.GradientTransformation,
+        descent: Parameters,
+        price_of_others: Field,
+        state: Any,
+        at: tuple[Parameters, Field],
+    ) -> tuple[Parameters, Field, Any]:
+        """Changes of the parameters and of the numbers, and the new state of the optimizer."""
 
     @abstractmethod
     def log_tail(self, model: GrandCanonicalRBM, prices: HiddenBias, width: int) -> Scalar:
@@ -128,6 +138,18 @@ class Alone(Surroundings):
     def squares(self, price_of_others: Field) -> Field:
         """0."""
         return jnp.zeros(3, price_of_others.dtype)
+
+    def update(
+        self,
+        transformation: optax.GradientTransformation,
+        descent: Parameters,
+        price_of_others: Field,
+        state: Any,
+        at: tuple[Parameters, Field],
+    ) -> tuple[Parameters, Field, Any]:
+        """That of the parameters; there are no numbers."""
+        change, state = transformation.update(descent, state, at[0])
+        return Parameters(*change), at[1], state
 
     def log_tail(self, model: GrandCanonicalRBM, prices: HiddenBias, width: int) -> Scalar:
         """That of the units beyond the window."""
@@ -158,11 +180,7 @@ def scan(
     surroundings: Surroundings,
     observed: Observed,
 ) -> tuple[Carry, Field, Seen, Shown]:
-    """The steps for batches `order` (steps, batch), with a key for each.
-
-    The optimizer of the carry moves both the parameters and the numbers: its state is that of the
-    pair.
-    """
+    """The steps for batches `order` (steps, batch), with a key for each."""
     dtype = carry.model.W.dtype
 
     def step(state: tuple[Carry, Field, Seen], inputs: Any) -> Any:
@@ -190,12 +208,12 @@ def scan(
         if rules.centred:
             h_offset = (1 - OFFSET_RATE) * h_offset + OFFSET_RATE * statistics.mean_hidden
             ascent = centred(ascent, carry.v_offset, h_offset)
-        # ∂ of the units elsewhere is −price_of_others times the derivative of the sums; the number
-        # that follows says how much is left of the movement that they had.
-        descent = jnp.zeros_like(numbers).at[: numbers.size - 1].set(statistics.price_of_others)
-        pair = jax.tree.map(jnp.negative, ascent), descent
-        (change, moves), optimizer = rules.transformation.update(
-            pair, carry.optimizer, (parameters(model), numbers)
+        change, moves, optimizer = surroundings.update(
+            rules.transformation,
+            jax.tree.map(jnp.negative, ascent),
+            statistics.price_of_others,
+            carry.optimizer,
+            (parameters(model), numbers),
         )
         if rules.centred:
             change = uncentred(Parameters(*change), carry.v_offset, h_offset)
@@ -233,26 +251,5 @@ def run(
     dtype = carry.model.W.dtype
     none = jnp.zeros(0, dtype)
     keys = jax.random.split(key, len(order))
-    paired = replace(carry, optimizer=each_moment(carry.optimizer, lambda p: (p, none)))
-    new, _, seen, shown = scan(paired, none, rows, order, keys, width, rules, Alone(), observed)
-    new = replace(new, optimizer=each_pair(new.optimizer, lambda p, _: p))
+    new, _, seen, shown = scan(carry, none, rows, order, keys, width, rules, Alone(), observed)
     return new, Steps(shown, seen.log_missing, seen.survival, jnp.zeros((), dtype))
-
-
-def each_moment(state: Any, change: Callable[[Parameters], Any]) -> Any:
-    """An optimizer's state with each of its copies of the parameters changed."""
-    return jax.tree.map(lambda x: change(x) if is_moment(x) else x, state, is_leaf=is_moment)
-
-
-def is_moment(x: Any) -> bool:
-    """Whether it is a copy of the parameters, in the state of an optimizer."""
-    return isinstance(x, Parameters)
-
-
-def each_pair(state: Any, change: Callable[[Parameters, Field], Parameters]) -> Any:
-    """The state of an optimizer of pairs (parameters, numbers) with each pair made one again."""
-
-    def is_pair(x: Any) -> bool:
-        return isinstance(x, tuple) and len(x) == 2 and isinstance(x[0], Parameters)
-
-    return jax.tree.map(lambda x: change(*x) if is_pair(x) else x, state, is_leaf=is_pair)
