@@ -64,7 +64,10 @@ def test_windowed_training_equals_full_training(rows, absorb_log2, dtype, steps,
 )
 @pytest.mark.parametrize(
     ("potential", "hidden"),
-    [(vrbm.Constant(0.8), vrbm.Spin()), (vrbm.Local(1.3, absorb_log2=True), vrbm.Binary())],
+    [
+        (vrbm.Constant(0.8), vrbm.Spin()),
+        pytest.param(vrbm.Local(1.3, absorb_log2=True), vrbm.Binary(), marks=pytest.mark.slow),
+    ],
     ids=["constant-spin", "local-binary"],
 )
 def test_with_every_kind_of_negative_phase(rows, negative, potential, hidden):
@@ -93,12 +96,12 @@ def test_a_window_that_is_too_narrow_is_found_and_widened(rows):
 
     from vrbm.training import start
 
-    config = Config(epochs=3, optimizer=Optimizer(learning_rate=0.3))
+    config = Config(epochs=2, optimizer=Optimizer(learning_rate=0.3))
     model = vrbm.GrandCanonicalRBM.initialize(
-        jax.random.key(1), 16, 200, potential=vrbm.Constant(0.3), weight_scale=1e-2
+        jax.random.key(1), 16, 60, potential=vrbm.Constant(0.3), weight_scale=1e-2
     )
     state = start(model, rows, config, jax.random.key(2))
-    squeezed = replace(state, width=window.widths(200)[0])
+    squeezed = replace(state, width=window.widths(60)[0])
     narrow = list(train(None, rows, config, state=squeezed))
     full = list(train(None, rows, replace(config, window=False), state=state))
     assert narrow[0].repeats > 0

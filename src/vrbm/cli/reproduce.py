@@ -54,16 +54,15 @@ class Reproduce:
         table = Table(title=f"{EXPERIMENTS[self.experiment].TITLE}: {self.preset} preset")
         for name in ("quantity", "paper", "ours", "verdict"):
             table.add_column(name, overflow="fold")
-        group = ""
         for row in rows:
-            if row.group != group:
-                group = row.group
-                table.add_section()
-                table.add_row(f"[bold]{group}[/bold]")
-            ours = f"{row.ours}\n{row.remark}" if row.remark else row.ours
-            table.add_row(row.quantity, row.paper, ours, row.verdict)
+            if not row.group:
+                table.add_row(row.quantity, row.paper, row.ours, row.verdict)
+        table.add_section()
+        for row in rows:
+            if row.group and row.unit == "nats" and row.quantity.startswith("test"):
+                table.add_row(f"{row.quantity}: {row.group}", "", row.ours, "")
         console.print(table)
-        console.print(f"wrote {folder / 'report.html'}", soft_wrap=True)
+        console.print(f"wrote {folder / 'report.html'}, with more", soft_wrap=True)
 
 
 class _Line:

@@ -77,24 +77,26 @@ ISING_QUICK = Preset(
     test_rows=2_000,
     members={
         "vrbm": replace(_ISING_QUICK, max_hidden=400),
-        "vrbm-128": replace(_ISING_QUICK, max_hidden=128),
+        "vrbm-128": replace(_ISING_QUICK, max_hidden=128, seeds=(0,)),
         "rbm": replace(
-            ISING_PAPER.members["rbm"], config=_mean_field(epochs=200, rate=0.3, growth=1)
+            ISING_PAPER.members["rbm"],
+            config=_mean_field(epochs=200, rate=0.3, growth=1),
+            seeds=(0,),
         ),
         "vrbm-low-price": replace(
             ISING_PAPER.members["vrbm-low-price"],
             max_hidden=128,
-            config=_likelihood(epochs=40, chains=200),
+            config=_likelihood(epochs=30, chains=100),
             seeds=(0,),
         ),
         "rbm-likelihood": replace(
             ISING_PAPER.members["rbm-likelihood"],
             max_hidden=64,
-            config=_likelihood(epochs=40, chains=200),
+            config=_likelihood(epochs=30, chains=100),
             seeds=(0,),
         ),
     },
-    annealing=Annealing(chains=100, temperatures=1000, samples=500, rounds=100, replicas=12),
+    annealing=Annealing(chains=100, temperatures=500, samples=300, rounds=60, replicas=10),
 )
 
 _MNIST = Member(
@@ -150,7 +152,7 @@ MNIST_QUICK = Preset(
         "vrbm-p2": replace(
             MNIST_PAPER.members["vrbm-p2"], max_hidden=400, config=_MNIST_QUICK.config, seeds=(0,)
         ),
-        "rbm": replace(MNIST_PAPER.members["rbm"], config=_MNIST_QUICK.config),
+        "rbm": replace(MNIST_PAPER.members["rbm"], config=_MNIST_QUICK.config, seeds=(0,)),
         "rbm-likelihood": replace(
             MNIST_PAPER.members["rbm-likelihood"],
             config=replace(_likelihood(epochs=20, chains=200, rate=1e-3), centred=True),

@@ -230,7 +230,7 @@ def _epoch(
             if rests:  # its bound on the tails is loose when idle units move much
                 may_rest = False
             else:
-                width = window.fitting(most_units, width + 1)
+                width = window.fitting(most_units, 2 * width)
             repeats += 1
         carry, used = new, width
         blocks.append(steps)
