@@ -26,6 +26,8 @@ from vrbm.typing import RandomKey
 START = 2**32 - 1
 # Number of the key that orders the rows of a stream.
 ORDER = 2**32 - 2
+# Steps before which no unit rests: the layer still grows, and each width would be compiled twice.
+RESTLESS = 5000
 
 
 @dataclass(frozen=True)
@@ -217,7 +219,7 @@ def _epoch(
     done = 0
     for number, (rows, order) in enumerate(source.blocks(state.epoch, data_key)):
         key = jax.random.fold_in(step_key, number)
-        may_rest = True
+        may_rest = state.epoch * source.batches + done >= RESTLESS
         while True:
             rests = may_rest and resting.applies(carry.model, rules, width)
             run = resting.run if rests else step.run
@@ -253,10 +255,14 @@ def _epoch(
 
 
 def _next_width(model: GrandCanonicalRBM, survival: np.ndarray, width: int | None = None) -> int:
-    """A width with some room: grows at once, shrinks only when much narrower would do."""
+    """A width with some room. It grows by doubling at least, so that little is compiled for a layer
+    that is still growing, and shrinks only when much narrower would do.
+    """
     needed = window.needed(survival, window.log_tails(model), np.dtype(model.W.dtype))
     fit = window.fitting(model.max_hidden, needed + max(4, needed // 16))
-    return fit if width is None or fit > width or needed * 1.5 < width else width
+    if width is None or fit <= 0.75 * width:
+        return fit
+    return width if fit <= width else window.fitting(model.max_hidden, max(fit, 2 * width))
 
 
 def _stop_if_diverged(steps: Steps, epoch: int, done: int, constant_columns: int) -> None:
