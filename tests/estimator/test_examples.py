@@ -10,7 +10,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SETTINGS = {
     "digits_features": {"sizes": (25,)},
-    "fill_in_pixels": {"rows": 50},
+    "fill_in_pixels": {"rows": 6},
     "size_by_digit": {},
     "drop_in": {},
 }
@@ -51,7 +51,9 @@ def test_one_self_sizing_machine_against_a_sweep(example):
     results = example("digits_features").main()
     accuracy, seconds = results.pop("VRBM()")
     assert accuracy >= max(other for other, _ in results.values())
-    assert seconds < sum(other for _, other in results.values())
+    sweep = sum(other for _, other in results.values())
+    print(f"one VRBM {seconds:.0f} s, the sweep {sweep:.0f} s")
+    assert seconds < sweep  # about a fifth on a quiet machine
 
 
 @pytest.mark.slow
