@@ -70,7 +70,7 @@ def test_gradient_of_the_completed_rows_is_that_of_the_known_entries():
     zero = view.response(jnp.zeros((1, N)))
     positive, _ = gradient(model, pull, view.response(data), zero, weights=w)
     negative, _ = gradient(model, pull, view.response(states), zero, weights=p)
-    expected = jax.grad(log_marginal)(model, ROWS)
+    expected = jax.jit(jax.grad(lambda model: log_marginal(model, ROWS)))(model)
     for name in "Wbc":
         found = getattr(positive, name) - getattr(negative, name)
         assert_allclose(found, getattr(expected, name), atol=1e-12)
@@ -133,11 +133,10 @@ def test_drawn_completions_have_the_exact_frequencies():
 
 
 def test_too_many_missing_entries_for_a_probability():
-    X = np.random.default_rng(0).integers(0, 2, size=(20, 12)).astype(float)
-    machine = VRBM(4, n_iter=1, random_state=0).fit(X)
-    X[0] = np.nan
-    with pytest.raises(ValueError, match="row 0 of X lacks 12 entries"):
-        machine.score_samples(X)
+    v = np.zeros((2, 12))
+    v[1] = np.nan
+    with pytest.raises(ValueError, match="row 1 of X lacks 12 entries"):
+        completion.free_energy(small_model(), v)
 
 
 def test_training_with_holes_learns_what_is_behind_them():
@@ -147,6 +146,6 @@ def test_training_with_holes_learns_what_is_behind_them():
     X = np.where(random.random((400, 5)) < kept, bit, 1 - bit).astype(float)
     holes = np.where(random.random(X.shape) < 0.3, np.nan, X)
     machine = VRBM(K, n_iter=40, learning_rate=0.2, random_state=0).fit(holes)
-    likelihoods = [np.where(X == value, kept, 1 - kept).prod(axis=1) for value in (0, 1)]
+    likelihoods = [np.where(value == X, kept, 1 - kept).prod(axis=1) for value in (0, 1)]
     best = np.log(np.mean(likelihoods, axis=0)).mean()  # −2.23; independent columns have −3.47
     assert machine.score(X) > best - 0.2
