@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from vrbm import RBM, VRBM
+from vrbm.estimator import coding, fitting
 
 X = np.random.default_rng(0).integers(0, 2, size=(30, 4)).astype(float)
 
@@ -79,6 +80,27 @@ def test_later_data_in_another_coding():
         machine.transform(-np.ones((1, 4)))
     with pytest.raises(ValueError, match="choose 'mean' or 'sample'"):
         machine.impute(X, "median")
+
+
+def test_further_data_of_a_begun_model():
+    first = coding.find(X)
+    chunk = X[:5].copy()
+    chunk[:, 1] = np.nan
+    assert first.accepts(chunk) is first
+    assert first.accepts(0.5 * chunk).kind == "[0, 1]"
+    assert first.accepts(3 * chunk) is first  # to be refused by encode
+    spins = coding.find(2 * X - 1)
+    assert spins.accepts(chunk) is spins
+
+
+def test_nearly_all_rows_fill_a_batch():
+    assert fitting._equal_batch(19, 10) == 9
+    assert fitting._equal_batch(1437, 10) == 10
+    for n in range(1, 200):
+        for most in range(1, 40):
+            size = fitting._equal_batch(n, most)
+            assert 1 <= size <= most
+            assert n % size < n // size
 
 
 def test_rows_without_any_value():

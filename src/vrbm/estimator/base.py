@@ -1,9 +1,11 @@
 """What both estimators have: the scikit-learn contract around a `GrandCanonicalRBM`."""
 
 from abc import abstractmethod
+from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import jax
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import (
@@ -12,7 +14,7 @@ from sklearn.base import (
     DensityMixin,
     TransformerMixin,
 )
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from vrbm.estimator import coding, completion, files, fitting
@@ -31,6 +33,9 @@ UNUSED = 0.01
 
 class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, BaseEstimator):  # type: ignore[misc]
     """A restricted Boltzmann machine with 0/1 units as transformer and density estimator."""
+
+    #: The parameter that bounds or gives the number of hidden units.
+    _size_name: ClassVar[str]
 
     n_iter: int
     learning_rate: float
@@ -58,7 +63,11 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         """K and the potential of a new model; checks the parameters of the subclass."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Machine":
-        """Train on rows X.
+        """Train on rows X, all but a few of them in each epoch.
+
+        All batches have equally many rows, `batch_size` or somewhat less, chosen so that fewer rows
+        than there are batches are left out, others in each epoch. A fit that fails leaves the
+        estimator as it was.
 
         Parameters
         ----------
@@ -75,18 +84,16 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         """
         settings = self._settings(self.n_iter, decays=True)
         going_on = self.warm_start and hasattr(self, "model_")
-        rows = self._rows(X, sample_weight, going_on)
-        return self._train(rows, settings, going_on)
+        return self._train(X, sample_weight, settings, going_on)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Machine":
         """One pass over rows X at the full learning rate, going on from where the model stands.
 
-        Parameters are those of `fit`. The coding is that of the first call.
+        Parameters are those of `fit`, and so are the batches. The coding is that of the first call.
+        `n_hidden_` and `mean_size_` are then averages over these rows alone, not over earlier ones.
         """
         settings = self._settings(1, decays=False)
-        going_on = hasattr(self, "model_")
-        rows = self._rows(X, sample_weight, going_on)
-        return self._train(rows, settings, going_on)
+        return self._train(X, sample_weight, settings, going_on=hasattr(self, "model_"))
 
     def transform(self, X: Any) -> np.ndarray:
         """⟨h_a⟩ of the units in use, P(z ≥ a|v) σ(x_a), (n_samples, `n_hidden_`).
@@ -98,13 +105,12 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
     def inverse_transform(self, X: Any) -> np.ndarray:
         """⟨v⟩ given hidden values (n_samples, `n_hidden_`), in the coding of the data."""
         check_is_fitted(self)
-        h = checks.host_numbers("X", X)
-        if h.ndim != 2 or h.shape[1] != self.n_hidden_:
+        h = check_array(X, dtype=[np.float64, np.float32], input_name="X")
+        if h.shape[1] != self.n_hidden_:
             raise ValueError(
                 f"X has shape {h.shape}: pass hidden values of shape (n, {self.n_hidden_}), as "
                 "transform returns them."
             )
-        h = h if h.dtype in (np.float32, np.float64) else h.astype(np.float64)
         return self.coding_.decode(by_block(mean_visible, self.model_, h))
 
     def reconstruct(self, X: Any) -> np.ndarray:
@@ -145,9 +151,9 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
     def gibbs(self, X: Any) -> np.ndarray:
         """Rows X after one Gibbs step, z and h given v, then v; NaN entries are drawn first."""
         v = self._encoded(X)
-        key = fitting.new_key(self.random_state_)
+        fill_key, key = jax.random.split(fitting.new_key(self.random_state_))
         if np.isnan(v).any():
-            v = completion.complete(self.model_, v, key).states
+            v = completion.complete(self.model_, v, fill_key).states
         return self.coding_.decode(gibbs(self.model_, v, key))
 
     def impute(
@@ -268,8 +274,41 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
             return completion.complete(self.model_, v, self._fixed_key()).hidden
         return by_block(GrandCanonicalRBM.mean_hidden, self.model_, v)
 
-    def _rows(self, X: Any, sample_weight: Any, going_on: bool) -> fitting.Rows:
+    def _train(
+        self, X: Any, sample_weight: Any, settings: fitting.Settings, going_on: bool
+    ) -> "Machine":
+        """Train a copy, and take over what it has become when all is done."""
+        new = copy(self)
+        new._become_fitted(X, sample_weight, settings, going_on)
+        self.__dict__ = new.__dict__
+        return self
+
+    def _become_fitted(
+        self, X: Any, sample_weight: Any, settings: fitting.Settings, going_on: bool
+    ) -> None:
         X = self._validated(X, reset=not going_on)
+        size, potential = self._size_and_potential(X.shape[1])
+        if going_on and size != self._whole.max_hidden:
+            raise ValueError(
+                f"{self._size_name} is {size}, but the model has {self._whole.max_hidden}: set "
+                "warm_start=False and call fit to start anew."
+            )
+        rows = self._rows(X, sample_weight, going_on)
+        if not going_on:
+            self.random_state_ = check_random_state(self.random_state)
+            whole = fitting.initial(rows, size, potential, self.random_state_)
+            chains = None
+            self.history_, self.n_iter_ = [], 0
+        else:
+            whole, chains = fitting.priced(self._whole, potential), self._chains
+        result = fitting.fit(whole, rows, settings, self.random_state_, chains)
+        self._whole, self._chains = result.model, result.chains
+        later = [{**facts, "epoch": self.n_iter_ + facts["epoch"]} for facts in result.history]
+        self.history_ = self.history_ + later
+        self.n_iter_ += len(later)
+        self._describe(result.rows, rows.weights)
+
+    def _rows(self, X: np.ndarray, sample_weight: Any, going_on: bool) -> fitting.Rows:
         weights = None
         if sample_weight is not None:
             weights = _weights(sample_weight, X)
@@ -277,25 +316,9 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         self.coding_ = self.coding_.accepts(X) if going_on else coding.find(X)
         return fitting.Rows(self.coding_.encode(X), weights, self.coding_.domain)
 
-    def _train(self, rows: fitting.Rows, settings: fitting.Settings, going_on: bool) -> "Machine":
-        size, potential = self._size_and_potential(rows.v.shape[1])
-        chains = None
-        if not going_on:
-            self.random_state_ = check_random_state(self.random_state)
-            whole = fitting.initial(rows, size, potential, self.random_state_)
-            self.history_, self.n_iter_ = [], 0
-        else:
-            whole, chains = self._whole, self._chains
-        result = fitting.fit(whole, rows, settings, self.random_state_, chains)
-        self._whole, self._chains = result.model, result.chains
-        self.history_ = self.history_ + result.history
-        self.n_iter_ += len(result.history)
-        self._describe(result.rows)
-        return self
-
-    def _describe(self, v: np.ndarray) -> None:
+    def _describe(self, v: np.ndarray, weights: np.ndarray | None) -> None:
         """Fitted attributes that follow from the model and its rows, without missing entries."""
-        survival, self.mean_size_ = sizes_met(self._whole, v)
+        survival, self.mean_size_ = sizes_met(self._whole, v, weights)
         self.n_hidden_ = max(1, int((survival > UNUSED).sum()))
         self.model_ = cut(self._whole, self.n_hidden_)
         self.chemical_potential_ = float(np.mean(self.model_.chemical_potential()))

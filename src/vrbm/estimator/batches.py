@@ -68,12 +68,18 @@ def _gibbs(model: GrandCanonicalRBM, v: Any, key: RandomKey) -> Any:
     return gibbs_step(model, model.response(jnp.asarray(v, model.W.dtype)), key)
 
 
-def sizes_met(model: GrandCanonicalRBM, v: np.ndarray) -> tuple[np.ndarray, float]:
-    """The mean of P(z ≥ a|v) over rows, (K,), and that of ⟨z⟩."""
-    total = np.zeros(model.max_hidden)
+def sizes_met(
+    model: GrandCanonicalRBM, v: np.ndarray, weights: np.ndarray | None = None
+) -> tuple[np.ndarray, float]:
+    """The mean of P(z ≥ a|v) over rows with weights (n,), (K,), and that of ⟨z⟩."""
+    weights = np.ones(len(v)) if weights is None else weights
+    total, at = np.zeros(model.max_hidden), 0
     for rows, count in blocks(v):
-        total += np.asarray(_survival(model, rows), np.float64)[:count].sum(axis=0)
-    return total / len(v), float(total.sum() / len(v))
+        survival = np.asarray(_survival(model, rows), np.float64)[:count]
+        total += weights[at : at + count] @ survival
+        at += count
+    mean = total / weights.sum()
+    return mean, float(mean.sum())
 
 
 @eqx.filter_jit

@@ -46,12 +46,18 @@ class Coding:
 
     def accepts(self, X: np.ndarray) -> "Coding":
         """The same coding, or a wider one, for further data of a model that was begun with it."""
-        if self.kind == Domain.BINARY and find(X, warn=False).kind == Domain.UNIT:
+        known = X[~np.isnan(X)]
+        if self.kind == Domain.BINARY and _within(known) and not np.isin(known, (0, 1)).all():
             return Coding(Domain.UNIT, self.low, self.high)
         return self
 
 
-def find(X: np.ndarray, warn: bool = True) -> Coding:
+def _within(known: np.ndarray) -> bool:
+    """Whether all numbers lie in [0, 1]."""
+    return bool(((known >= 0) & (known <= 1)).all())
+
+
+def find(X: np.ndarray) -> Coding:
     """±1, 0/1 or [0, 1], whichever the numbers fit; else each column scaled, with a warning.
 
     Only −1 and 1 make ±1, only 0 and 1 make 0/1; nothing but ones counts as 0/1. A constant column
@@ -67,16 +73,15 @@ def find(X: np.ndarray, warn: bool = True) -> Coding:
     width = X.shape[1]
     if ends.all() and (known == -1).any():
         return Coding(Domain.SPIN, np.full(width, -1.0), np.ones(width))
-    if ((known >= 0) & (known <= 1)).all():
+    if _within(known):
         kind = Domain.BINARY if np.isin(known, (0, 1)).all() else Domain.UNIT
         return Coding(kind, np.zeros(width), np.ones(width))
-    if warn:
-        warnings.warn(
-            f"X holds {known.min():g} … {known.max():g}, neither ±1 nor within [0, 1]: each "
-            "column is scaled to [0, 1] by its smallest and largest value. Scale or threshold the "
-            "data yourself to choose otherwise.",
-            DataConversionWarning,
-            stacklevel=4,
-        )
+    warnings.warn(
+        f"X holds {known.min():g} … {known.max():g}, neither ±1 nor within [0, 1]: each column is "
+        "scaled to [0, 1] by its smallest and largest value. Scale or threshold the data yourself "
+        "to choose otherwise.",
+        DataConversionWarning,
+        stacklevel=6,
+    )
     low, high = np.nanmin(X, axis=0).astype(float), np.nanmax(X, axis=0).astype(float)
     return Coding("scaled", low, np.where(high > low, high, low + 1))

@@ -16,6 +16,7 @@ from jax.scipy.special import logsumexp
 
 from vrbm.estimator.batches import SMALL, padded
 from vrbm.model import GrandCanonicalRBM, exact
+from vrbm.model.linear import dot
 from vrbm.training.observed import clamped_step
 from vrbm.typing import Chains, RandomKey, Values
 
@@ -120,7 +121,8 @@ def _over_completions(model: GrandCanonicalRBM, v: Any, places: Any, key: Random
         v, log_weight = _completions(model, row, place)
         p = jax.nn.softmax(log_weight)
         drawn = v[jax.random.categorical(key, log_weight)]
-        return Completion(p @ v, p @ model.mean_hidden(v), p @ model.size_probabilities(v), drawn)
+        hidden, sizes = model.mean_hidden(v), model.size_probabilities(v)
+        return Completion(dot(p, v), dot(p, hidden), dot(p, sizes), drawn)
 
     v = jnp.asarray(v, model.W.dtype)
     return jax.lax.map(of_row, (v, places, jax.random.split(key, len(v))))

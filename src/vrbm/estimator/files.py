@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from vrbm.estimator.coding import Coding
 from vrbm.evaluation.likelihood import LogPartition
@@ -20,7 +19,10 @@ PLAIN = ("n_features_in_", "n_hidden_", "mean_size_", "chemical_potential_", "n_
 def save(estimator: Any, path: Path | str) -> None:
     """Write the estimator. A `random_state` that is no number is stored as None."""
     whole, coding = estimator._whole, estimator.coding_
-    settings = estimator.get_params(deep=False)
+    settings = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in estimator.get_params(deep=False).items()
+    }
     if not isinstance(settings["random_state"], Real | None):
         settings["random_state"] = None
     if not isinstance(settings.get("potential", 0.0), Real):
@@ -35,6 +37,7 @@ def save(estimator: Any, path: Path | str) -> None:
         "coding": [coding.kind, coding.low.tolist(), coding.high.tolist()],
         "feature_names": None if names is None else list(names),
         "partition": None if partition is None else asdict(partition),
+        "random": _described(estimator.random_state_),
         "fitted": {name: getattr(estimator, name) for name in PLAIN},
     }
     arrays = {name: np.asarray(getattr(whole, name)) for name in "Wbc"}
@@ -60,9 +63,25 @@ def load(kind: Any, path: Path | str) -> Any:
         estimator.feature_names_in_ = np.array(header["feature_names"], dtype=object)
     kind_of_data, low, high = header["coding"]
     estimator.coding_ = Coding(kind_of_data, np.array(low), np.array(high))
-    estimator.random_state_ = check_random_state(estimator.random_state)
+    estimator.random_state_ = _generator(header["random"])
     partition = header["partition"]
     estimator._partition = None if partition is None else LogPartition(**partition)
     estimator._whole, estimator._chains = whole, arrays["chains"]
     estimator.model_ = cut(whole, estimator.n_hidden_)
     return estimator
+
+
+def _described(random: np.random.RandomState) -> list[Any] | None:
+    """Where the generator stands; None for another kind than numpy's own, which begins anew."""
+    state = random.get_state(legacy=False)
+    if state["bit_generator"] != "MT19937":
+        return None
+    inner = state["state"]
+    return [inner["key"].tolist(), inner["pos"], state["has_gauss"], state["gauss"]]
+
+
+def _generator(state: list[Any] | None) -> np.random.RandomState:
+    random = np.random.RandomState()
+    if state is not None:
+        random.set_state(("MT19937", *state))
+    return random

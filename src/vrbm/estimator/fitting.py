@@ -77,6 +77,11 @@ def initial(
     )
 
 
+def priced(model: GrandCanonicalRBM, potential: Potential) -> GrandCanonicalRBM:
+    """The same weights and biases with another potential."""
+    return GrandCanonicalRBM(model.W, model.b, model.c, model.visible, model.hidden, potential)
+
+
 def fit(
     model: GrandCanonicalRBM,
     rows: Rows,
@@ -88,7 +93,7 @@ def fit(
     key, fill_key = jax.random.split(new_key(random))
     config = Config(
         epochs=settings.epochs,
-        batch_size=settings.batch_size,
+        batch_size=_equal_batch(len(rows.v), settings.batch_size),
         negative=Persistent(k=settings.gibbs_steps, chains=settings.chains),
         optimizer=Optimizer(
             rule="sgd",
@@ -123,10 +128,18 @@ def fit(
             f"fit was interrupted in epoch {state.epoch + 1} of {settings.epochs}: the model is "
             f"that of the end of epoch {state.epoch}, and can be used.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     filled = v if state.carry.completed is None else np.asarray(state.carry.completed)
     return Result(filled, state.model, np.asarray(state.carry.negative), history)
+
+
+def _equal_batch(n: int, most: int) -> int:
+    """Rows in a batch, so that fewer of n rows are left out of an epoch than it has batches.
+
+    `most`, or where that leaves out more, n // ⌈n / most⌉.
+    """
+    return most if n % most < n // most else n // -(-n // most)
 
 
 def _monitored(n: int) -> int:

@@ -3,25 +3,26 @@
 from numbers import Real
 from typing import Any
 
-from vrbm.estimator.base import Machine
+from vrbm.estimator.base import UNUSED, Machine
 from vrbm.model import Constant, FixedSize, Potential, checks
 from vrbm.model.potential import as_potential
 
 #: Without max_hidden: so many hidden units for each column, and at most so many in all.
 UNITS_PER_COLUMN, MOST_UNITS = 8, 512
 
-_PARAMETERS = """n_iter : int
+_PARAMETERS = f"""n_iter : int
         Epochs, passes over the data. In the second half of them the learning rate falls to zero.
     learning_rate : float
         Rate of plain gradient ascent on the log-likelihood.
     batch_size : int
-        Rows in a step.
+        The most rows in a step; all steps have equally many.
     n_chains : int
         Persistent Gibbs chains, from which the model's averages come.
     n_gibbs : int
         Gibbs steps of the chains in each step.
     warm_start : bool
-        Whether `fit` goes on from the model that is there, with n_iter epochs more.
+        Whether `fit` goes on from the model that is there, with n_iter epochs more. Parameters may
+        have changed, other than the number of hidden units.
     random_state : int, RandomState or None
         The same number gives the same model, and the same draws after it.
     verbose : int
@@ -30,10 +31,10 @@ _PARAMETERS = """n_iter : int
     Attributes
     ----------
     n_hidden_
-        The size found: units beyond exist with a probability below 0.01, averaged over the
-        training rows.
+        The size found: units beyond exist with a probability of at most {UNUSED}, averaged over
+        the training rows with their weights; after `partial_fit`, over those of the last call.
     mean_size_
-        ⟨z⟩ over the training rows.
+        ⟨z⟩ over the same rows.
     chemical_potential_
         μ.
     components_
@@ -65,12 +66,14 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
     Parameters
     ----------
     max_hidden : int or None
-        The largest size; None: 8 for each column, at most 512.
+        The largest size; None: {UNITS_PER_COLUMN} for each column, at most {MOST_UNITS}.
     potential : float, Potential or function
         The price of a hidden unit in nats. A number μ is the same for all, p(z|v) ∝
         e^(−μz) Π (1 + e^(x_a)): larger ones make smaller models. Or a potential such as
         vrbm.Penalizing(), or a function μ(W, b).
     {_PARAMETERS}"""
+
+    _size_name = "max_hidden"
 
     def __init__(
         self,
@@ -119,6 +122,8 @@ class RBM(Machine):  # noqa: D101
     n_hidden : int
         The number of hidden units.
     {_PARAMETERS}"""
+
+    _size_name = "n_hidden"
 
     def __init__(
         self,

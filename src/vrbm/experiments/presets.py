@@ -69,7 +69,7 @@ ISING_PAPER = Preset(
     annealing=Annealing(chains=1000, temperatures=10_000, samples=4000, rounds=1000, replicas=24),
 )
 
-_ISING_QUICK = replace(_ISING, config=_mean_field(epochs=200, rate=0.3, growth=256))
+_ISING_QUICK = replace(_ISING, config=_mean_field(epochs=150, rate=0.3, growth=32))
 ISING_QUICK = Preset(
     experiment="ising",
     name="quick",
@@ -80,18 +80,12 @@ ISING_QUICK = Preset(
         "vrbm-128": replace(_ISING_QUICK, max_hidden=128, seeds=(0,)),
         "rbm": replace(
             ISING_PAPER.members["rbm"],
-            config=_mean_field(epochs=200, rate=0.3, growth=1),
+            config=_mean_field(epochs=150, rate=0.3, growth=1),
             seeds=(0,),
         ),
         "vrbm-low-price": replace(
             ISING_PAPER.members["vrbm-low-price"],
             max_hidden=128,
-            config=_likelihood(epochs=30, chains=100),
-            seeds=(0,),
-        ),
-        "rbm-likelihood": replace(
-            ISING_PAPER.members["rbm-likelihood"],
-            max_hidden=64,
             config=_likelihood(epochs=30, chains=100),
             seeds=(0,),
         ),

@@ -255,8 +255,10 @@ def _epoch(
 
 
 def _next_width(model: GrandCanonicalRBM, survival: np.ndarray, width: int | None = None) -> int:
-    """A width with some room. It grows by doubling at least, so that little is compiled for a layer
-    that is still growing, and shrinks only when much narrower would do.
+    """A width with some room.
+
+    It grows by doubling at least, so that little is compiled for a layer that is still growing, and
+    shrinks only when much narrower would do.
     """
     needed = window.needed(survival, window.log_tails(model), np.dtype(model.W.dtype))
     fit = window.fitting(model.max_hidden, needed + max(4, needed // 16))
