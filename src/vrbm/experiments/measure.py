@@ -16,6 +16,9 @@ from vrbm.typing import RandomKey
 Numbers = dict[str, Any]
 Arrays = dict[str, np.ndarray]
 
+#: A unit whose average P(z ≥ a|v) is below this is idle.
+IDLE = 1e-3
+
 
 def measures(
     model: GrandCanonicalRBM, data: Dataset, preset: Preset, member: Member, key: RandomKey
@@ -25,7 +28,7 @@ def measures(
     numbers: Numbers = {"max_hidden": model.max_hidden}
     found, arrays = sizes(model, data)
     numbers |= found
-    found, more = weights(model)
+    found, more = weights(model, arrays["size_probabilities"])
     numbers |= found
     arrays |= more
     numbers |= likelihood(model, data, kernel, preset.annealing, key)
@@ -48,11 +51,16 @@ def sizes(model: GrandCanonicalRBM, data: Dataset) -> tuple[Numbers, Arrays]:
     return numbers, {"size_probabilities": p}
 
 
-def weights(model: GrandCanonicalRBM) -> tuple[Numbers, Arrays]:
-    """K_eff in its three forms, and the weights of idle units against those of active ones."""
+def weights(model: GrandCanonicalRBM, probabilities: np.ndarray) -> tuple[Numbers, Arrays]:
+    """K_eff in its three forms, and the weights of idle units against those of active ones.
+
+    Active are the units up to the last with weights, idle those that are used for fewer than one in
+    a thousand rows, by the average p(z|v) of `probabilities` (K,).
+    """
     rows, units = row_averages(model), effective_units(model)
     last = units.last_by_weights
-    active, idle = rows.weights[:last], rows.weights[last:]
+    survival = np.cumsum(probabilities[::-1])[::-1]
+    active, idle = rows.weights[:last], rows.weights[survival < IDLE]
     numbers = {
         "active_units": units.by_weights,
         "last_active_unit": last,
@@ -60,7 +68,7 @@ def weights(model: GrandCanonicalRBM) -> tuple[Numbers, Arrays]:
         "idle_weights": float(idle.max() / active.mean()) if idle.size and last else 1.0,
         "active_bias": float(rows.biases[:last].mean()) if last else None,
         "active_weight": float(active.mean()) if last else None,
-        "idle_bias": float(rows.biases[last:].mean()) if idle.size else None,
+        "idle_bias": float(rows.biases[survival < IDLE].mean()) if idle.size else None,
     }
     return numbers, {"row_weights": rows.weights, "row_biases": rows.biases}
 
