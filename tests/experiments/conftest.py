@@ -1,7 +1,9 @@
 """Tiny studies of both experiments, conducted once."""
 
 from dataclasses import replace
+from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
@@ -14,6 +16,16 @@ from vrbm.training import Config, MeanField, Optimizer
 
 SHORT = Config(epochs=2, batch_size=50, negative=MeanField(2), optimizer=Optimizer(growth=4.0))
 COARSE = Annealing(chains=4, temperatures=8, samples=20, rounds=3, replicas=3)
+
+
+def conducted(preset: Preset, folder: Path, data: Dataset) -> tuple[Path, Dataset]:
+    """Conduct a study; compilation would be most of the time."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    try:
+        conduct(preset, folder, data)
+    finally:
+        jax.config.update("jax_disable_most_optimizations", False)
+    return folder, data
 
 
 def tiny(preset: Preset, **sizes: int) -> Preset:
@@ -57,8 +69,7 @@ def ising_study(tmp_path_factory, ising_preset):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VRBM_CACHE", str(cache))
         data = ising.load(ising_preset)
-    conduct(ising_preset, folder, data)
-    return folder, data
+    return conducted(ising_preset, folder, data)
 
 
 @pytest.fixture(scope="session")
@@ -68,5 +79,4 @@ def mnist_study(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mnist.mnist, "paper_set", digits_set)
         data = mnist.load(preset)
-    conduct(preset, folder, data)
-    return folder, data
+    return conducted(preset, folder, data)

@@ -7,7 +7,17 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import vrbm
-from vrbm.training import Config, MeanField, Optimizer, Persistent, resting, start, step, train
+from vrbm.training import (
+    Config,
+    MeanField,
+    Optimizer,
+    Persistent,
+    loop,
+    resting,
+    start,
+    step,
+    train,
+)
 from vrbm.training.observed import Observed
 
 N, K, WIDTH = 12, 300, 48
@@ -114,6 +124,7 @@ def test_units_that_pass_through_zero_are_noticed_and_the_block_is_done_again():
     rows = np.random.default_rng(1).choice([-1, 1], (2000, N))
     config = Config(epochs=1, batch_size=10, optimizer=Optimizer(learning_rate=1.0))
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "RESTLESS", 0)
         (watched,) = train(model, rows, config, jax.random.key(2))
         patch.setattr(resting, "applies", lambda *_: False)
         (plain,) = train(model, rows, config, jax.random.key(2))
