@@ -135,7 +135,7 @@ MNIST_PAPER = Preset(
     annealing=Annealing(chains=500, temperatures=10_000),
 )
 
-_MNIST_QUICK = replace(_MNIST, max_hidden=400, config=_mean_field(epochs=60, rate=0.3, growth=1))
+_MNIST_QUICK = replace(_MNIST, max_hidden=400, config=_mean_field(epochs=200, rate=0.3, growth=1))
 MNIST_QUICK = Preset(
     experiment="mnist",
     name="quick",
