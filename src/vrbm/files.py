@@ -1,5 +1,6 @@
 """Files that are whole or absent: written under a temporary name, flushed, renamed."""
 
+import math
 import os
 import tempfile
 import zipfile
@@ -7,6 +8,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +34,15 @@ def atomic(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def finite(value: Any) -> Any:
+    """JSON has no infinity: None in its place, in lists and dicts too."""
+    if isinstance(value, dict):
+        return {name: finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:

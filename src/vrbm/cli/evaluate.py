@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from tyro.conf import Positional
 from vrbm.cli.run_folder import data_of, facts_of, model_of
 from vrbm.evaluation.likelihood import LogPartition
 from vrbm.evaluation.scores import Scores, SplitScores, scores
-from vrbm.files import atomic
+from vrbm.files import atomic, finite
 from vrbm.training import checkpoint
 
 
@@ -73,7 +72,7 @@ class Evaluate:
         }
         path = self.folder / "evaluation.json"
         with atomic(path) as temporary:
-            temporary.write_text(json.dumps(_finite(written), indent=1, ensure_ascii=False))
+            temporary.write_text(json.dumps(finite(written), indent=1, ensure_ascii=False))
         for done in self.folder.glob(f"{chains.name}*"):
             done.unlink()
         console.print(f"wrote {path}", soft_wrap=True)
@@ -131,12 +130,3 @@ def _method(found: LogPartition) -> str:
         f"{found.temperatures} temperatures; backward {found.backward:.3f} ± "
         f"{found.backward_error:.3f}."
     )
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no infinity: None in its place."""
-    if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

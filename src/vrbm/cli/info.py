@@ -14,8 +14,10 @@ class Info:
 
         import jax
 
+        from vrbm.experiments.environment import PACKAGES
+
         print(f"vrbm {version('vrbm')}, Python {platform.python_version()}, {platform.platform()}")
-        for package in ("jax", "jaxlib", "equinox", "numpy", "scikit-learn"):
+        for package in PACKAGES:
             print(f"{package} {version(package)}")
         for device in jax.devices():
             print(f"device {device.id}: {device.platform} {device.device_kind}")

@@ -7,7 +7,7 @@ import numpy as np
 from vrbm.data.dataset import Dataset
 from vrbm.experiments import ising, mnist
 from vrbm.experiments.results import Results, Row
-from vrbm.experiments.study import Member, Preset
+from vrbm.experiments.study import Preset
 from vrbm.model import GrandCanonicalRBM
 from vrbm.typing import RandomKey
 
@@ -25,7 +25,6 @@ class Experiment(Protocol):
         model: GrandCanonicalRBM,
         data: Dataset,
         preset: Preset,
-        member: Member,
         key: RandomKey,
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Numbers and arrays beside the common ones."""

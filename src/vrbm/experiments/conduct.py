@@ -14,7 +14,7 @@ from vrbm.experiments import catalogue, measure
 from vrbm.experiments.environment import environment
 from vrbm.experiments.folder import StudyFolder
 from vrbm.experiments.study import Member, Preset
-from vrbm.files import atomic
+from vrbm.files import atomic, finite
 from vrbm.model import GrandCanonicalRBM, storage
 from vrbm.training import Record
 from vrbm.training.run import Run
@@ -105,11 +105,10 @@ def _train(
 def _measure(study: StudyFolder, name: str, seed: int, preset: Preset, data: Dataset) -> None:
     run = study.run(name, seed)
     model = storage.load(run.model)
-    member = preset.members[name]
     key, own_key = jax.random.split(jax.random.key(seed))
-    numbers, arrays = measure.measures(model, data, preset, member, key)
+    numbers, arrays = measure.measures(model, data, preset, key)
     own_numbers, own_arrays = catalogue.EXPERIMENTS[preset.experiment].measures(
-        model, data, preset, member, own_key
+        model, data, preset, own_key
     )
     numbers |= own_numbers
     records = run.read_records()
@@ -122,7 +121,7 @@ def _measure(study: StudyFolder, name: str, seed: int, preset: Preset, data: Dat
     with atomic(study.arrays(name, seed)) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
     with atomic(study.measures(name, seed)) as temporary:
-        temporary.write_text(json.dumps(numbers, indent=1))
+        temporary.write_text(json.dumps(finite(numbers), indent=1))
 
 
 def learning_curve(records: list[dict[str, Any]], points: int = 200) -> dict[str, np.ndarray]:

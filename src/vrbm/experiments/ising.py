@@ -11,7 +11,7 @@ from vrbm.evaluation import compare_with_ising, leading_couplings, neighbour_sco
 from vrbm.evaluation.sampling import sample
 from vrbm.experiments import tables
 from vrbm.experiments.results import Results, Row, row
-from vrbm.experiments.study import Annealing, Member, Preset
+from vrbm.experiments.study import Annealing, Preset
 from vrbm.model import GrandCanonicalRBM
 from vrbm.typing import RandomKey
 
@@ -28,7 +28,7 @@ def load(preset: Preset) -> Dataset:
 
 
 def measures(
-    model: GrandCanonicalRBM, data: Dataset, preset: Preset, member: Member, key: RandomKey
+    model: GrandCanonicalRBM, data: Dataset, preset: Preset, key: RandomKey
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """S^32 and S^64 with their scores, and samples of the model against exact thermodynamics."""
     assert data.train_labels is not None

@@ -8,7 +8,7 @@ import numpy as np
 from vrbm.data.dataset import Dataset
 from vrbm.evaluation import average_sizes, effective_units, row_averages
 from vrbm.evaluation.scores import Scores, scores
-from vrbm.experiments.study import Annealing, Member, Preset
+from vrbm.experiments.study import Annealing, Preset
 from vrbm.model import GrandCanonicalRBM
 from vrbm.training.negative import MeanField
 from vrbm.typing import RandomKey
@@ -21,7 +21,7 @@ IDLE = 1e-3
 
 
 def measures(
-    model: GrandCanonicalRBM, data: Dataset, preset: Preset, member: Member, key: RandomKey
+    model: GrandCanonicalRBM, data: Dataset, preset: Preset, key: RandomKey
 ) -> tuple[Numbers, Arrays]:
     """What is measured on every member."""
     kernel = MeanField()
@@ -96,15 +96,11 @@ def likelihood(
         if one.likelihood is not None:
             split |= {
                 "log_likelihood": one.likelihood.mean,
-                "lower": _finite(one.likelihood.lower),
-                "upper": _finite(one.likelihood.upper),
+                "lower": one.likelihood.lower,
+                "upper": one.likelihood.upper,
                 "rows_error": one.likelihood.rows_error,
             }
         if one.gap is not None:
             split["gap"] = asdict(one.gap)
         numbers[one.split] = split
     return numbers
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None

@@ -14,7 +14,7 @@ from vrbm.evaluation import average_sizes
 from vrbm.evaluation.blocks import Blocks
 from vrbm.experiments import tables
 from vrbm.experiments.results import Results, Row, row
-from vrbm.experiments.study import Member, Preset
+from vrbm.experiments.study import Preset
 from vrbm.model import GrandCanonicalRBM
 from vrbm.training.negative import MeanField
 from vrbm.typing import RandomKey
@@ -43,7 +43,7 @@ def load(preset: Preset) -> Dataset:
 
 
 def measures(
-    model: GrandCanonicalRBM, data: Dataset, preset: Preset, member: Member, key: RandomKey
+    model: GrandCanonicalRBM, data: Dataset, preset: Preset, key: RandomKey
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Sizes and ⟨h⟩ by digit, and where wrong test pixels come from."""
     labels = data.train_labels

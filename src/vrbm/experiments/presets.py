@@ -1,6 +1,6 @@
 """The studies of the paper, as settings.
 
-What the paper leaves open was chosen by trial: see docs/results.md for how results depend on it.
+What the paper leaves open was chosen by trial: see docs/reproduce.md for how results depend on it.
 """
 
 from dataclasses import replace
