@@ -10,10 +10,10 @@ from vrbm.model import Constant, FixedSize, Penalizing
 from vrbm.training import Config, MeanField, Optimizer, Persistent
 
 
-def _mean_field(epochs: int, rate: float, growth: float, momentum: float = 0.9) -> Config:
+def _mean_field(epochs: int, rate: float, growth: float, batch_size: int = 100) -> Config:
     """The paper's training, with a rate that grows as the gradient falls."""
-    optimizer = Optimizer(learning_rate=rate, momentum=momentum, growth=growth)
-    return Config(epochs=epochs, batch_size=100, negative=MeanField(2), optimizer=optimizer)
+    optimizer = Optimizer(learning_rate=rate, momentum=0.9, growth=growth)
+    return Config(epochs=epochs, batch_size=batch_size, negative=MeanField(2), optimizer=optimizer)
 
 
 def _likelihood(epochs: int, chains: int, rate: float = 2e-3, batch_size: int = 100) -> Config:
@@ -96,8 +96,8 @@ ISING_QUICK = Preset(
 _MNIST = Member(
     "vRBM, as the paper trains it",
     max_hidden=900,
-    config=_mean_field(epochs=7000, rate=0.3, growth=8),
-    weight_scale=1e-2,
+    config=_mean_field(epochs=7000, rate=1.0, growth=4, batch_size=500),
+    weight_scale=3e-3,
 )
 _MNIST_LIKELIHOOD = Member(
     "vRBM with the paper's μ, persistent chains",
@@ -114,14 +114,15 @@ MNIST_PAPER = Preset(
         "vrbm-p2": replace(
             _MNIST,
             title="vRBM with p = 2, in the same way",
-            config=_mean_field(epochs=2000, rate=0.3, growth=8),
+            config=_mean_field(epochs=2000, rate=1.0, growth=4, batch_size=500),
             potential=Penalizing(p=2.0),
         ),
         "rbm": replace(
             _MNIST,
             title="ordinary RBM, the same training at a constant rate",
             max_hidden=200,
-            config=_mean_field(epochs=2000, rate=0.3, growth=1),
+            config=_mean_field(epochs=1000, rate=0.3, growth=1),
+            weight_scale=1e-2,
             potential=FixedSize(),
         ),
         "vrbm-likelihood": _MNIST_LIKELIHOOD,
@@ -132,10 +133,15 @@ MNIST_PAPER = Preset(
             potential=FixedSize(),
         ),
     },
-    annealing=Annealing(chains=500, temperatures=10_000),
+    annealing=Annealing(chains=500, temperatures=5000),
 )
 
-_MNIST_QUICK = replace(_MNIST, max_hidden=400, config=_mean_field(epochs=200, rate=0.3, growth=1))
+_MNIST_QUICK = replace(
+    _MNIST,
+    max_hidden=400,
+    config=_mean_field(epochs=200, rate=0.3, growth=1),
+    weight_scale=1e-2,
+)
 MNIST_QUICK = Preset(
     experiment="mnist",
     name="quick",

@@ -16,7 +16,7 @@ from vrbm.typing import Batch, Hidden, RandomKey, Sizes
 # Width of the triangular products. Measured: benchmarks/scan.py, docs/design_notes.md. On an
 # accelerator the number of products counts, and not their size.
 BLOCK = 16
-ACCELERATOR_BLOCK = 128
+ACCELERATOR_BLOCK = 256
 
 
 class SizeScan(NamedTuple):
