@@ -18,7 +18,7 @@ import numpy as np
 
 from vrbm.data.dataset import Domain
 from vrbm.evaluation.blocks import Blocks
-from vrbm.model import Constant, FixedSize, GrandCanonicalRBM, checks
+from vrbm.model import FixedSize, GrandCanonicalRBM, checks
 from vrbm.model.potential import Priced
 from vrbm.training.window import log_odds_bound
 
@@ -36,11 +36,11 @@ def prune(
     `data` (rows, N) it is met on these rows, by their own P(z > A|v); that may drop more units,
     those which other v would use. Rounding of F comes on top: in float32 a few 1e-7 |F|.
 
-    The prices stay those of all K units: one price becomes a `Constant`. Prices by unit
-    stay with their potential if it gives the same ones to fewer units, as `Local` does; else they
-    are stored as numbers, and such a model cannot be saved. Of an ordinary RBM (`FixedSize`) the
-    units with almost no weights are dropped, wherever they are; F is then the same up to a
-    constant.
+    The prices stay those of all K units: one price becomes a `Constant`, or stays `Unbounded`.
+    Prices by unit stay with their potential if it gives the same ones to fewer units, as `Local`
+    does; else they are stored as numbers, and such a model cannot be saved. Of an ordinary RBM
+    (`FixedSize`) the units with almost no weights are dropped, wherever they are; F is then the
+    same up to a constant.
     """
     tolerance = checks.number("tolerance", tolerance, 0.0)
     if not model.potential.units_are_optional:
@@ -112,6 +112,6 @@ def _units(model: GrandCanonicalRBM, kept: np.ndarray) -> GrandCanonicalRBM:
         prices = model.prices()[kept]
         if not np.array_equal(potential.prices(W, b, model.hidden), prices):
             potential = Priced(prices, potential)
-    elif potential.units_are_optional:
-        potential = Constant(mu=float(mu), absorb_log2=potential.absorb_log2)
+    else:
+        potential = potential.at(float(mu))
     return GrandCanonicalRBM(W, b, model.c, model.visible, model.hidden, potential)

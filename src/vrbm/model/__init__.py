@@ -1,7 +1,15 @@
 """The grand-canonical RBM: units, chemical potentials, layer size, exact enumeration."""
 
 from vrbm.model import exact
-from vrbm.model.potential import Constant, Custom, FixedSize, Local, Penalizing, Potential
+from vrbm.model.potential import (
+    Constant,
+    Custom,
+    FixedSize,
+    Local,
+    Penalizing,
+    Potential,
+    Unbounded,
+)
 from vrbm.model.rbm import GrandCanonicalRBM
 from vrbm.model.storage import load, save
 from vrbm.model.units import Binary, Spin, Unit
@@ -16,6 +24,7 @@ __all__ = [
     "Penalizing",
     "Potential",
     "Spin",
+    "Unbounded",
     "Unit",
     "exact",
     "load",

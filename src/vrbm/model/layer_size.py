@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from vrbm.model import random
 from vrbm.model.linear import dot
-from vrbm.typing import Batch, Hidden, RandomKey, Sizes
+from vrbm.typing import Batch, Hidden, RandomKey, Scalar, Sizes
 
 # Width of the triangular products. Measured: benchmarks/scan.py, docs/design_notes.md. On an
 # accelerator the number of products counts, and not their size.
@@ -31,7 +31,9 @@ class SizeScan(NamedTuple):
     survival: Hidden
     """P(z ≥ a|v), (batch, K)"""
     log_last: Batch
-    """log p(z = K|v), (batch,)"""
+    """log p(z = K|v), (batch,); log P(z ≥ K|v) of a layer without an end"""
+    beyond: Batch
+    """⟨max(z − K, 0)⟩, (batch,): idle units that a layer without an end has beside the K stored"""
 
 
 def running_sum(x: Hidden, *, reverse: bool = False) -> Hidden:
@@ -86,7 +88,19 @@ def scan(steps: Hidden) -> SizeScan:
         probabilities=weights / total,
         survival=tails / total,
         log_last=log_weights[..., -1] - log_norm,
+        beyond=jnp.zeros_like(log_norm),
     )
+
+
+def unbounded(steps: Hidden, price: Scalar) -> SizeScan:
+    r"""Every size from 1 on: beyond K all units are idle, with the step −μ each.
+
+    ℓ_{K+m} = ℓ_K − μm is a geometric tail, Σ_{m≥0} e^{−μm} = 1 / (1 − e^{−μ}), which is counted as
+    the size K: to v, idle units are nothing. Their mean number is P(z ≥ K|v) / (e^μ − 1).
+    """
+    tail = -jnp.log(-jnp.expm1(-price))
+    sizes = scan(steps.at[..., -1].add(tail))
+    return sizes._replace(beyond=sizes.survival[..., -1] / jnp.expm1(price))
 
 
 def full(steps: Hidden) -> SizeScan:
@@ -99,12 +113,13 @@ def full(steps: Hidden) -> SizeScan:
         probabilities=jnp.broadcast_to(last.astype(steps.dtype), steps.shape),
         survival=jnp.ones_like(steps),
         log_last=jnp.zeros_like(log_norm),
+        beyond=jnp.zeros_like(log_norm),
     )
 
 
 def mean(sizes: SizeScan) -> Batch:
     """⟨z⟩ = Σ_z z p(z|v) = Σ_a P(z ≥ a|v)."""
-    return sizes.survival.sum(axis=-1)
+    return sizes.survival.sum(axis=-1) + sizes.beyond
 
 
 def probable(sizes: SizeScan) -> Sizes:

@@ -37,6 +37,8 @@ class Potential(eqx.Module):
 
     #: Whether a layer may do without its last units.
     units_are_optional: ClassVar[bool] = True
+    #: Whether the layer goes on without an end, with idle units beyond the K that are stored.
+    is_unbounded: ClassVar[bool] = False
     #: Whether μ depends on the units through sums over them alone: `sums` and `value_of_sums`.
     is_of_sums: ClassVar[bool] = False
 
@@ -70,6 +72,10 @@ class Potential(eqx.Module):
     def sizes(self, steps: Hidden) -> SizeScan:
         """The distribution of z that the steps Γ(x_a) − μ_a imply."""
         return layer_size.scan(steps)
+
+    def at(self, mu: float) -> "Potential":
+        """The same kind of layer at the fixed price μ: for fewer units at an unchanged price."""
+        return Constant(mu=mu, absorb_log2=self.absorb_log2)
 
 
 def energy_quanta(W: Weights, b: HiddenBias, p: float) -> HiddenBias:
@@ -164,6 +170,36 @@ class Constant(Potential):
         return jnp.asarray(self.mu, sums.dtype)
 
 
+class Unbounded(Potential):
+    r"""A fixed μ > 0 for a layer without an end: z = 1, 2, …, with log 2 absorbed.
+
+    Units beyond the K of the model are exactly idle, w = b = 0, and summed in closed form: a
+    geometric tail e^{−μm}. The paper's ansatz tends to it, with μ = 1, when K → ∞ and idle units
+    have tiny ℰ. Sizes beyond K count as K, but for ⟨z⟩, which counts them all; training adds units
+    when they are needed (docs/theory.md).
+    """
+
+    mu: Any = eqx.field(default=1.0, converter=_leaf("mu"))
+    absorb_log2: bool = eqx.field(default=True, static=True, init=False)
+    is_unbounded: ClassVar[bool] = True
+
+    def __check_init__(self) -> None:
+        if not isinstance(self.mu, jax.Array) and not self.mu > 0:
+            raise ValueError(f"mu is {self.mu}: a layer without an end needs a price above 0.")
+
+    def value(self, W: Weights, b: HiddenBias, hidden: Unit) -> Scalar:
+        """The constant, as an array of the model's type."""
+        return jnp.asarray(self.mu, b.dtype)
+
+    def sizes(self, steps: Hidden) -> SizeScan:
+        """With the tail of idle units."""
+        return layer_size.unbounded(steps, jnp.asarray(self.mu, steps.dtype))
+
+    def at(self, mu: float) -> Potential:
+        """Again without an end."""
+        return Unbounded(mu=mu)
+
+
 class FixedSize(Potential):
     """All K units, always: the ordinary RBM. The limit μ → −∞, without its arithmetic."""
 
@@ -177,6 +213,10 @@ class FixedSize(Potential):
     def sizes(self, steps: Hidden) -> SizeScan:
         """p(z|v) = δ_{zK}."""
         return layer_size.full(steps)
+
+    def at(self, mu: float) -> Potential:
+        """Itself: no unit has a price."""
+        return self
 
 
 class Local(Potential):

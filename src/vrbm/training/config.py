@@ -28,6 +28,10 @@ class Config:
     """Strength of the penalty Σ |w|^p / p beside μ."""
     penalty_power: float = 1.0
     """p of that penalty."""
+    seed_scale: float = 1e-4
+    """Standard deviation of the weights with which units of a layer without an end begin."""
+    max_units: int | None = None
+    """The most units that a layer without an end may come to store; None: as many as it needs."""
     window: bool = True
     """Compute only the units that matter, and let idle ones rest (docs/cost.md)."""
     monitor_rows: int = 1000
@@ -39,4 +43,6 @@ class Config:
         for name in ("epochs", "batch_size", "monitor_rows"):
             checks.count(name, getattr(self, name))
         checks.number("penalty", self.penalty, 0.0)
-        checks.number("penalty_power", self.penalty_power, 1.0)
+        checks.number("seed_scale", self.seed_scale, 0.0)
+        if self.max_units is not None:
+            checks.count("max_units", self.max_units)

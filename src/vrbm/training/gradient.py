@@ -1,7 +1,7 @@
 r"""The gradient of the log-likelihood: data average minus model average."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -30,6 +30,16 @@ def moved(model: GrandCanonicalRBM, step: Parameters) -> GrandCanonicalRBM:
     """The model with a step added to its parameters."""
     new = jax.tree.map(jnp.add, parameters(model), step)
     return eqx.tree_at(lambda m: (m.W, m.b, m.c), model, tuple(new))
+
+
+def is_moment(x: Any) -> bool:
+    """Whether it is a copy of the parameters, in the state of an optimizer."""
+    return isinstance(x, Parameters)
+
+
+def each_moment(state: Any, change: Callable[[Parameters], Any]) -> Any:
+    """An optimizer's state with each of its copies of the parameters changed."""
+    return jax.tree.map(lambda x: change(x) if is_moment(x) else x, state, is_leaf=is_moment)
 
 
 class Statistics(eqx.Module):

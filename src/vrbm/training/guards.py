@@ -43,4 +43,4 @@ def phase(model: GrandCanonicalRBM, mean_size: float, mu: float, full: float) ->
         return "fixed"
     if mu > 3 and mean_size < max(6, 0.05 * model.n_visible):
         return "collapsed"
-    return "saturated" if full > 0.01 else "regular"
+    return "saturated" if full > 0.01 and not model.potential.is_unbounded else "regular"

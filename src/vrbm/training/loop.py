@@ -12,7 +12,7 @@ import optax
 
 from vrbm.data.dataset import Dataset
 from vrbm.model import GrandCanonicalRBM, checks
-from vrbm.training import resting, step, window
+from vrbm.training import growth, resting, step, window
 from vrbm.training.config import Config
 from vrbm.training.gradient import parameters
 from vrbm.training.guards import Diverged, Phase
@@ -74,7 +74,7 @@ class Record:
     window: int
     """Units computed."""
     repeats: int
-    """How often a block was done again: with a wider window, or with no unit at rest."""
+    """How often a block was done again: with a wider window, more units, or none at rest."""
     swap_rates: list[float]
     """Accepted swaps between neighbouring replicas, where there are replicas."""
     phase: Phase
@@ -183,9 +183,7 @@ def _records(
     monitor = Monitor(state.model, data, config)
     while state.epoch < config.epochs:
         began = time.perf_counter()
-        state, summary = _epoch(
-            state, source, config.window, rules, monitor.constant_columns, observed
-        )
+        state, summary = _epoch(state, source, config, rules, monitor.constant_columns, observed)
         last_step = state.epoch * source.batches - 1
         record = Record(
             epoch=state.epoch,
@@ -204,16 +202,17 @@ def _records(
 def _epoch(
     state: TrainState,
     source: Source,
-    use_window: bool,
+    config: Config,
     rules: Rules,
     constant_columns: int,
     observed: Observed,
 ) -> tuple[TrainState, dict[str, Any]]:
-    """All blocks of an epoch, each with a window that was wide enough."""
+    """All blocks of an epoch, each with a window, or a layer, that was wide enough."""
     data_key, step_key = jax.random.split(jax.random.fold_in(state.key, state.epoch))
     carry, repeats = state.carry, 0
-    most_units = carry.model.max_hidden
-    width = state.width if use_window else most_units
+    is_unbounded = carry.model.potential.is_unbounded
+    use_window = config.window and not is_unbounded
+    width = state.width if use_window else carry.model.max_hidden
     dtype = np.dtype(carry.model.W.dtype)
     blocks: list[Steps] = []
     done = 0
@@ -226,15 +225,23 @@ def _epoch(
             new, steps = run(carry, rows, order, key, width, rules, observed)
             steps = jax.device_get(steps)
             _stop_if_diverged(steps, state.epoch + 1, done, constant_columns)
+            most_units = carry.model.max_hidden
             is_wide = width == most_units or window.is_exact(float(steps.log_missing), dtype)
-            if is_wide and steps.misfit <= resting.TOLERANCE:
+            lacks = is_unbounded and growth.is_needed(steps.survival, config.max_units)
+            if is_wide and not lacks and steps.misfit <= resting.TOLERANCE:
                 break
-            if rests:  # its bound on the tails is loose when idle units move much
+            if lacks:
+                carry = growth.grown(carry, state.key, config.seed_scale, config.max_units)
+                width = carry.model.max_hidden
+            elif rests:  # its bound on the tails is loose when idle units move much
                 may_rest = False
             else:
                 width = window.fitting(most_units, 2 * width)
             repeats += 1
         carry, used = new, width
+        if is_unbounded:
+            carry = growth.shrunk(carry, steps.survival)
+            width = carry.model.max_hidden
         blocks.append(steps)
         done += len(order)
         if use_window:

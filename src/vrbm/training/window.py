@@ -35,6 +35,11 @@ def narrow(model: GrandCanonicalRBM, prices: HiddenBias, width: int) -> GrandCan
     )
 
 
+def may_be_cut(model: GrandCanonicalRBM) -> bool:
+    """Whether the last units can be nothing; a layer without an end stores what it needs."""
+    return model.potential.units_are_optional and not model.potential.is_unbounded
+
+
 def widths(max_hidden: int) -> list[int]:
     """The few widths in use: 16, 24, 32, 48, …, in finer steps from 64 to 256, and K."""
     ladder = []
@@ -84,7 +89,7 @@ def log_tails(model: GrandCanonicalRBM) -> np.ndarray:
     Σ_{z>A} (z − A) e^{C_z} = Σ_{B≥A} Σ_{z>B} e^{C_z}.
     """
     tails = np.full(model.max_hidden, -np.inf)
-    if model.potential.units_are_optional:
+    if may_be_cut(model):
         sums, beyond = _log_sums(model)
         tails[:-1] = np.logaddexp.accumulate(beyond[::-1])[::-1] - sums[:-1]
     else:
@@ -99,7 +104,7 @@ def log_odds_bound(model: GrandCanonicalRBM) -> np.ndarray:
     A = K, and +∞ below where all units are always in use.
     """
     bound = np.full(model.max_hidden, -np.inf)
-    if model.potential.units_are_optional:
+    if may_be_cut(model):
         sums, beyond = _log_sums(model)
         bound[:-1] = beyond - np.maximum.accumulate(sums)[:-1]
     else:
@@ -112,7 +117,7 @@ def log_tail(model: GrandCanonicalRBM, prices: HiddenBias, width: int) -> Scalar
     beyond = model.max_hidden - width
     if beyond == 0:
         return jnp.asarray(-jnp.inf, prices.dtype)
-    if not model.potential.units_are_optional:
+    if not may_be_cut(model):
         return jnp.asarray(jnp.inf, prices.dtype)
     idle = eqx.tree_at(lambda m: (m.W, m.b), model, (model.W[width:], model.b[width:]))
     return log_tail_of(largest_steps(idle, prices[width:]))

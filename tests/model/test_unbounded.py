@@ -1,0 +1,89 @@
+"""A layer without an end equals a long layer of which the last units are idle."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import vrbm
+from vrbm.evaluation.path import path
+from vrbm.evaluation.pruning import prune
+
+UNITS, IDLE, MU = 4, 150, 0.4
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_compilation():
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
+@pytest.fixture(params=[vrbm.Spin(), vrbm.Binary()], ids=["spin", "binary"])
+def pair(request):
+    """The layer without an end, and the long one: e^(−μ·150) is nothing."""
+    rng = np.random.default_rng(3)
+    W, b, c = rng.normal(0, 1, (UNITS, 5)), rng.normal(0, 1, UNITS), rng.normal(0, 1, 5)
+    units = {"visible": vrbm.Spin(), "hidden": request.param}
+    endless = vrbm.GrandCanonicalRBM(W, b, c, potential=vrbm.Unbounded(MU), **units)
+    W = np.concatenate([W, np.zeros((IDLE, 5))])
+    b = np.concatenate([b, np.zeros(IDLE)])
+    return endless, vrbm.GrandCanonicalRBM(W, b, c, potential=vrbm.Constant(MU), **units)
+
+
+def test_energies_sizes_and_means(pair):
+    endless, long = pair
+    v = np.random.default_rng(0).choice([-1.0, 1.0], (20, 5))
+    assert_allclose(endless.free_energy(v), long.free_energy(v), rtol=1e-12)
+    assert_allclose(endless.size_survival(v), long.size_survival(v)[:, :UNITS], rtol=1e-12)
+    assert_allclose(endless.mean_size(v), long.mean_size(v), rtol=1e-11)
+    assert_allclose(endless.mean_hidden(v), long.mean_hidden(v)[:, :UNITS], rtol=1e-12)
+    p = long.size_probabilities(v)
+    assert_allclose(endless.size_probabilities(v)[:, :-1], p[:, : UNITS - 1], rtol=1e-12)
+    assert_allclose(endless.size_probabilities(v)[:, -1], p[:, UNITS - 1 :].sum(axis=1), rtol=1e-12)
+
+
+def test_normalization_and_gradient(pair):
+    endless, long = pair
+    assert_allclose(vrbm.exact.log_partition(endless), _log_z(long), rtol=1e-12)
+    v = jnp.ones((1, 5))
+
+    def free_energy(model, W):
+        return vrbm.GrandCanonicalRBM(
+            W, model.b, model.c, model.visible, model.hidden, model.potential
+        ).free_energy(v)[0]
+
+    slopes = [jax.grad(lambda W, m=model: free_energy(m, W))(model.W) for model in pair]
+    assert_allclose(slopes[0], slopes[1][:UNITS], rtol=1e-11)
+
+
+def _log_z(model):
+    states = np.array(np.meshgrid(*[[-1.0, 1.0]] * 5)).reshape(5, -1).T
+    return jax.nn.logsumexp(-model.free_energy(states))
+
+
+def test_the_annealing_path(pair):
+    v = jnp.asarray(np.random.default_rng(0).choice([-1.0, 1.0], (20, 5)))
+    at_0, between = [], []
+    for model in pair:
+        way = path(model)
+        at_0.append(way.log_partition_at_0())
+        between.append(way.log_weight(v, way.fields(v), jnp.asarray(0.6)))
+    assert_allclose(*at_0, rtol=1e-12)
+    assert_allclose(*between, rtol=1e-12)
+
+
+def test_files_and_pruning(pair, tmp_path):
+    endless, _ = pair
+    vrbm.save(endless, tmp_path / "model")
+    again = vrbm.load(tmp_path / "model")
+    assert again.potential == endless.potential
+    v = np.random.default_rng(0).choice([-1.0, 1.0], (20, 5))
+    assert_allclose(prune(endless, v, tolerance=1e-3).free_energy(v), endless.free_energy(v), 1e-2)
+
+
+@pytest.mark.parametrize("mu", [0.0, -1.0, float("nan"), float("inf"), "1"])
+def test_only_positive_prices(mu):
+    with pytest.raises(ValueError, match="mu is"):
+        vrbm.Unbounded(mu)
