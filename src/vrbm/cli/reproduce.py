@@ -16,8 +16,8 @@ class Reproduce:
     A study that was stopped goes on where it was when the command is given again.
     """
 
-    experiment: Positional[Literal["ising", "mnist"]]
-    """Which experiment of the paper."""
+    experiment: Positional[Literal["ising", "mnist", "sizing"]]
+    """Which experiment: two of the paper, and how the size that is found depends on settings."""
     preset: Literal["quick", "paper"] = "quick"
     """quick: minutes on two CPU cores. paper: the sizes and epochs of the paper, for a GPU."""
     out: Path | None = None

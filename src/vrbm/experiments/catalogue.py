@@ -5,7 +5,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from vrbm.data.dataset import Dataset
-from vrbm.experiments import ising, mnist
+from vrbm.experiments import ising, mnist, sizing
 from vrbm.experiments.results import Results, Row
 from vrbm.experiments.study import Preset
 from vrbm.model import GrandCanonicalRBM
@@ -33,4 +33,4 @@ class Experiment(Protocol):
         """The table of a study."""
 
 
-EXPERIMENTS: dict[str, Experiment] = {"ising": ising, "mnist": mnist}
+EXPERIMENTS: dict[str, Experiment] = {"ising": ising, "mnist": mnist, "sizing": sizing}

@@ -5,6 +5,7 @@ from matplotlib.figure import Figure
 
 from vrbm.experiments.ising import SHOWN_TEMPERATURES, N
 from vrbm.experiments.results import Results
+from vrbm.experiments.sizing import EXPECTED, KINDS, WITHIN, members
 from vrbm.experiments.tables import likelihood_members, title
 from vrbm.report import plots
 
@@ -116,4 +117,41 @@ def likelihood_figure(results: Results) -> tuple[Figure, str]:
     )
 
 
-FIGURES = {"ising": ising, "mnist": mnist}
+def sizing(results: Results) -> Captioned:
+    """Figures by file name, each with its caption."""
+    made: Captioned = {}
+    sizes = {
+        title: {
+            results.member(name)["title"].split(": ")[1]: results.values(name, "mean_size")
+            for name in members(results, kind)
+        }
+        for kind, title in KINDS.items()
+    }
+    if any(sizes.values()):
+        made["sizes"] = (
+            plots.sizes_by_setting(sizes, EXPECTED, WITHIN),
+            "The mean size that each training found, for two kinds of layer. The band is 64 ± 6.",
+        )
+    if names := members(results, "phase"):
+        cells = {
+            (
+                results.member(name)["potential"]["scale"],
+                results.member(name)["weight_scale"],
+            ): (results.values(name, "mean_size")[0], _phase(results, name))
+            for name in names
+        }
+        K = results.member(names[0])["max_hidden"]
+        made["phases"] = (
+            plots.phases(cells, K),
+            f"Mean size and phase by the scale of μ and of the initial weights, K = {K} "
+            "(first seed).",
+        )
+    return made
+
+
+def _phase(results: Results, name: str) -> str:
+    first = min(results.numbers[name])
+    return str(results.numbers[name][first]["training"]["phase"])
+
+
+FIGURES = {"ising": ising, "mnist": mnist, "sizing": sizing}

@@ -32,6 +32,7 @@ def measures(
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """S^32 and S^64 with their scores, and samples of the model against exact thermodynamics."""
     assert data.train_labels is not None
+    assert preset.annealing is not None
     numbers: dict[str, Any] = {}
     arrays: dict[str, np.ndarray] = {}
     for z in (N // 2, N):

@@ -7,6 +7,7 @@ import numpy as np
 
 from vrbm.data.dataset import Dataset
 from vrbm.evaluation import average_sizes, effective_units, row_averages
+from vrbm.evaluation.reconstruction import ReconstructionErrors, errors_by_split
 from vrbm.evaluation.scores import Scores, scores
 from vrbm.experiments.study import Annealing, Preset
 from vrbm.model import GrandCanonicalRBM
@@ -73,10 +74,28 @@ def weights(model: GrandCanonicalRBM, probabilities: np.ndarray) -> tuple[Number
     return numbers, {"row_weights": rows.weights, "row_biases": rows.biases}
 
 
+def errors(found: ReconstructionErrors) -> Numbers:
+    """ε of a split, and the rows that rounding gives back."""
+    return {
+        "error": found.mean_field.quadratic,
+        "error_absolute": found.mean_field.absolute,
+        "error_rounded": found.rounded.quadratic,
+        "reproduced": found.reproduced,
+    }
+
+
 def likelihood(
-    model: GrandCanonicalRBM, data: Dataset, kernel: MeanField, annealing: Annealing, key: RandomKey
+    model: GrandCanonicalRBM,
+    data: Dataset,
+    kernel: MeanField,
+    annealing: Annealing | None,
+    key: RandomKey,
 ) -> Numbers:
     """Reconstruction and log-likelihood of each split, with the gap where the optimum is known."""
+    numbers: Numbers = {"remarks": []}
+    if annealing is None:
+        found_errors = errors_by_split(model, data, key, kernel=kernel)
+        return numbers | {split: errors(found) for split, found in found_errors.items()}
     found: Scores = scores(
         model,
         data,
@@ -85,14 +104,9 @@ def likelihood(
         chains=annealing.chains,
         temperatures=annealing.temperatures,
     )
-    numbers: Numbers = {"remarks": found.remarks}
+    numbers["remarks"] = found.remarks
     for one in found.splits:
-        split: Numbers = {
-            "error": one.reconstruction.mean_field.quadratic,
-            "error_absolute": one.reconstruction.mean_field.absolute,
-            "error_rounded": one.reconstruction.rounded.quadratic,
-            "reproduced": one.reconstruction.reproduced,
-        }
+        split = errors(one.reconstruction)
         if one.likelihood is not None:
             split |= {
                 "log_likelihood": one.likelihood.mean,

@@ -6,7 +6,7 @@ What the paper leaves open was chosen by trial: see docs/reproduce.md for how re
 from dataclasses import replace
 
 from vrbm.experiments.study import Annealing, Member, Preset
-from vrbm.model import Constant, FixedSize, Penalizing
+from vrbm.model import Constant, FixedSize, Penalizing, Unbounded
 from vrbm.training import Config, MeanField, Optimizer, Persistent
 
 
@@ -162,7 +162,93 @@ MNIST_QUICK = Preset(
     annealing=Annealing(chains=50, temperatures=1000),
 )
 
+#: Rate, batch, initial scale of the weights, most units (None: no limit). The first is the centre.
+_SETTINGS: tuple[tuple[float, int, float, int | None], ...] = (
+    (0.1, 100, 1e-2, None),
+    (0.03, 100, 1e-2, None),
+    (0.3, 100, 1e-2, None),
+    (0.1, 50, 1e-2, None),
+    (0.1, 1000, 1e-2, None),
+    (0.1, 100, 1e-4, None),
+    (0.1, 100, 1e-1, None),
+    (0.1, 100, 1e-2, 128),
+    (0.1, 100, 1e-2, 400),
+    (0.1, 100, 1e-2, 2000),
+    (0.03, 1000, 1e-4, None),
+    (0.03, 50, 1e-1, None),
+    (0.3, 50, 1e-4, None),
+    (0.3, 1000, 1e-1, None),
+)
+#: Rate times steps of each training: enough for ε to fall below 1e-2.
+_AMOUNT = 4000
+_PHASES = tuple(
+    (scale, sigma) for scale in (0.5, 1.0, 1.5, 2.0, 3.0) for sigma in (1e-4, 1e-2, 0.1)
+)
+
+
+def _sizing(
+    rows: int, settings: tuple[tuple[float, int, float, int | None], ...], seeds: tuple[int, ...]
+) -> dict[str, Member]:
+    """Ours, a layer without an end, and the paper's ansatz with each setting; then the phases."""
+
+    def config(rate: float, batch: int, most: int | None = None) -> Config:
+        epochs = round(_AMOUNT / (rate * (rows // batch)))
+        return replace(_mean_field(epochs, rate, 1, batch), max_units=most)
+
+    members = {}
+    for number, (rate, batch, sigma, most) in enumerate(settings):
+        what = f"rate {rate:g}, batch {batch}, scale {sigma:g}"
+        members[f"ours-{number}"] = Member(
+            f"layer without an end, μ = 1: {what}" + (f", at most {most}" if most else ""),
+            max_hidden=4,
+            config=config(rate, batch, most),
+            potential=Unbounded(1.0),
+            weight_scale=sigma,
+            bias_scale=0.0,
+            seeds=seeds,
+        )
+        members[f"ansatz-{number}"] = Member(
+            f"the paper's ansatz: {what}",
+            max_hidden=most or 400,
+            config=config(rate, batch),
+            weight_scale=sigma,
+            seeds=seeds[:2],
+        )
+    for scale, sigma in _PHASES:
+        members[f"phase-{scale:g}-{sigma:g}"] = Member(
+            f"the paper's ansatz times {scale:g}, scale {sigma:g}",
+            max_hidden=200,
+            config=config(0.3, 100),
+            potential=Penalizing(scale=scale),
+            weight_scale=sigma,
+            seeds=seeds[:1],
+        )
+    return members
+
+
+SIZING_PAPER = Preset(
+    experiment="sizing",
+    name="paper",
+    members=_sizing(60_000, _SETTINGS, (0, 1, 2, 3, 4)),
+    annealing=None,
+)
+SIZING_QUICK = Preset(
+    experiment="sizing",
+    name="quick",
+    members=_sizing(10_000, (*_SETTINGS[:3], *_SETTINGS[5:7]), (0, 1)),
+    train_rows=10_000,
+    test_rows=2_000,
+    annealing=None,
+)
+
 PRESETS = {
     (preset.experiment, preset.name): preset
-    for preset in (ISING_QUICK, ISING_PAPER, MNIST_QUICK, MNIST_PAPER)
+    for preset in (
+        ISING_QUICK,
+        ISING_PAPER,
+        MNIST_QUICK,
+        MNIST_PAPER,
+        SIZING_QUICK,
+        SIZING_PAPER,
+    )
 }

@@ -60,7 +60,8 @@ class Preset:
     """by the names that table and figures know them by"""
     train_rows: int = 60_000
     test_rows: int = 10_000
-    annealing: Annealing = field(default_factory=Annealing)
+    annealing: Annealing | None = field(default_factory=Annealing)
+    """None: likelihoods are not measured"""
 
     def facts(self) -> dict[str, Any]:
         """The settings, for a file."""
@@ -69,6 +70,6 @@ class Preset:
             "preset": self.name,
             "train_rows": self.train_rows,
             "test_rows": self.test_rows,
-            "annealing": asdict(self.annealing),
+            "annealing": None if self.annealing is None else asdict(self.annealing),
             "members": {name: member.facts() for name, member in self.members.items()},
         }

@@ -122,12 +122,16 @@ class Penalizing(Potential):
     [ChemicalPotential:ConceptualAnsatz]; μ ≥ 1, and μ → 1 when all ℰ_a → 0. With `smooth`, μ is
     cosh(ρ) / cosh(1) where ρ = Σ ℰ_a / Σ tanh ℰ_a: the cosh that the paper suggests, of a quantity
     that does not grow with K, scaled to the same limit (docs/theory.md). Beyond ρ = 40, where μ is
-    above 1e16, it stays constant and its derivative is 0, so that float32 remains finite.
+    above 1e16, it stays constant and its derivative is 0, so that float32 remains finite. `scale`
+    multiplies μ: 1 in the paper; at 2 or 3 the layer collapses to a handful of units.
     """
 
     p: float = eqx.field(default=1.0, static=True, converter=lambda p: checks.number("p", p, 1.0))
     smooth: bool = eqx.field(default=False, static=True)
     absorb_log2: bool = eqx.field(default=True, static=True)
+    scale: float = eqx.field(
+        default=1.0, static=True, converter=lambda scale: checks.number("scale", scale, 0.0)
+    )
 
     is_of_sums: ClassVar[bool] = True
 
@@ -147,7 +151,9 @@ class Penalizing(Potential):
         layer of zeros has μ = 1.
         """
         density = 1 + sums[0] / jnp.maximum(sums[1], 1e-15)
-        return jnp.cosh(jnp.minimum(density, 40)) / jnp.cosh(1.0) if self.smooth else density
+        if self.smooth:
+            density = jnp.cosh(jnp.minimum(density, 40)) / jnp.cosh(1.0)
+        return self.scale * density
 
 
 class Constant(Potential):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator, ScalarFormatter
 
 from vrbm.report.figures import COLOURS, STYLE
 
@@ -205,4 +205,55 @@ def error_and_likelihood(
         if optimum is not None:
             axes.axhline(optimum, color=COLOURS[9], linestyle=":", label="exact optimum")
         figure.legend(loc="outside lower center", ncols=1, fontsize=8)
+    return figure
+
+
+def sizes_by_setting(
+    sizes: Mapping[str, Mapping[str, Sequence[float]]], expected: float, within: float
+) -> Figure:
+    """Sizes found, a panel for each kind of layer and a line for each setting, on a log scale."""
+    lines = max(len(settings) for settings in sizes.values())
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(1.3 * WIDTH, 0.32 * lines + 1.2), layout="constrained")
+        panels = figure.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
+        for axes, (title, settings) in zip(panels, sizes.items(), strict=True):
+            axes.axvspan(expected - within, expected + within, color="#dddddd", zorder=0)
+            for line, found in enumerate(settings.values()):
+                axes.plot(found, [line] * len(found), "o", color=COLOURS[5], alpha=0.6, ms=5)
+            axes.set_xscale("log")
+            axes.set_xlabel("mean size $\\langle z\\rangle$")
+            axes.set_title(title, fontsize=10)
+            every = [size for found in settings.values() for size in found] or [expected]
+            low, high = min(*every, 40), max(*every, 100)
+            axes.set_xlim(0.9 * low, 1.1 * high)
+            axes.xaxis.set_major_locator(FixedLocator([1, 2, 5, 10, 20, 40, 60, 100, 200, 400]))
+            axes.xaxis.set_major_formatter(ScalarFormatter())
+            axes.xaxis.set_minor_locator(NullLocator())
+        labels = list(next(iter(sizes.values())))
+        panels[0].set_yticks(range(len(labels)), labels, fontsize=8)
+        panels[0].invert_yaxis()
+    return figure
+
+
+def phases(cells: Mapping[tuple[float, float], tuple[float, str]], most: int) -> Figure:
+    """⟨z⟩ and the phase by (scale of μ, scale of the initial weights), as a chart."""
+    across, up = (sorted({key[i] for key in cells}) for i in (0, 1))
+    shown = np.full((len(up), len(across)), np.nan)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
+        axes = figure.subplots()
+        for (scale, sigma), (size, phase) in cells.items():
+            i, j = up.index(sigma), across.index(scale)
+            shown[i, j] = size
+            dark = np.log(size) < 0.6 * np.log(most)
+            axes.text(
+                j, i, f"{size:.3g}\n{phase}", ha="center", va="center", fontsize=8,
+                color="white" if dark else "black",
+            )  # fmt: skip
+        axes.imshow(np.log(shown), cmap="cividis", vmin=0, vmax=np.log(most), aspect="auto")
+        axes.set_xticks(range(len(across)), [f"{scale:g}" for scale in across])
+        axes.set_yticks(range(len(up)), [f"{sigma:g}" for sigma in up])
+        axes.set_xlabel("scale of $\\mu$")
+        axes.set_ylabel("scale of the initial weights")
+        axes.spines[:].set_visible(True)
     return figure

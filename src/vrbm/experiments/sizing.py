@@ -1,0 +1,97 @@
+"""The size found, against settings that should not matter: rate, batch, initial scale, K, seed."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from vrbm.data.dataset import Dataset
+from vrbm.experiments import ising
+from vrbm.experiments.results import Results, Row, row
+from vrbm.experiments.study import Preset
+from vrbm.model import GrandCanonicalRBM
+from vrbm.typing import RandomKey
+
+TITLE = "The size that is found, by settings"
+#: The two kinds of layer, and what their members are called by.
+KINDS = {"ours": "layer without an end, μ = 1", "ansatz": "the paper's ansatz"}
+#: What the sizes are to be near, and by how much they may differ.
+EXPECTED, WITHIN, SPREAD = ising.N, 6, 0.1
+
+load = ising.load
+
+
+def measures(
+    model: GrandCanonicalRBM, data: Dataset, preset: Preset, key: RandomKey
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Nothing beside what is measured on every member."""
+    return {}, {}
+
+
+def members(results: Results, kind: str) -> list[str]:
+    """The members of a kind that are measured."""
+    return [name for name in results.numbers if name.split("-")[0] == kind]
+
+
+def all_sizes(results: Results, kind: str) -> list[float]:
+    """⟨z⟩ of all trainings of a kind."""
+    return [size for name in members(results, kind) for size in results.values(name, "mean_size")]
+
+
+def spread(sizes: Sequence[float]) -> float:
+    """(max − min) / median."""
+    return float((max(sizes) - min(sizes)) / np.median(sizes))
+
+
+def table(results: Results) -> list[Row]:
+    """Median and spread over all settings and seeds, then each setting."""
+    rows: list[Row] = []
+    for kind, title in KINDS.items():
+        if sizes := all_sizes(results, kind):
+            low, high = EXPECTED - WITHIN, EXPECTED + WITHIN
+            count = f"{len(sizes)} trainings"
+            rows += row(
+                f"median of ⟨z⟩, {title}",
+                "about 64",
+                [float(np.median(sizes))],
+                low=low,
+                high=high,
+                remark=count,
+            )
+            rows += row(
+                f"(max − min) / median, {title}",
+                "",
+                [spread(sizes)],
+                unit="%",
+                high=SPREAD,
+                remark=count,
+            )
+    for kind, title in KINDS.items():
+        for name in members(results, kind):
+            member = results.member(name)
+            label = member["title"].split(": ")[1]
+            if kind == "ansatz":
+                label += f", K = {member['max_hidden']:,}"
+            test = max(results.values(name, "test", "error"))
+            rows += [
+                replace(one, group=f"⟨z⟩: {title}")
+                for one in row(
+                    label,
+                    "",
+                    results.values(name, "mean_size"),
+                    remark=f"{member['config']['epochs']:,} epochs, ε_test up to {test:.1e}",
+                )
+            ]
+    for name in members(results, "phase"):
+        phases = [numbers["training"]["phase"] for numbers in results.numbers[name].values()]
+        rows += [
+            replace(one, group="⟨z⟩ by phase")
+            for one in row(
+                results.member(name)["title"],
+                "",
+                results.values(name, "mean_size"),
+                remark=", ".join(phases),
+            )
+        ]
+    return rows
