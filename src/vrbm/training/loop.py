@@ -11,7 +11,7 @@ import numpy as np
 import optax
 
 from vrbm.data.dataset import Dataset
-from vrbm.model import GrandCanonicalRBM, checks
+from vrbm.model import GrandCanonicalRBM, checks, random
 from vrbm.training import resting, step, window
 from vrbm.training.config import Config
 from vrbm.training.gradient import parameters
@@ -210,7 +210,8 @@ def _epoch(
     observed: Observed,
 ) -> tuple[TrainState, dict[str, Any]]:
     """All blocks of an epoch, each with a window that was wide enough."""
-    data_key, step_key = jax.random.split(jax.random.fold_in(state.key, state.epoch))
+    epoch_key = random.fold_in(state.key, state.epoch)
+    data_key, step_key = random.fold_in(epoch_key, 0), random.fold_in(epoch_key, 1)
     carry, repeats = state.carry, 0
     most_units = carry.model.max_hidden
     width = state.width if use_window else most_units
@@ -218,7 +219,7 @@ def _epoch(
     blocks: list[Steps] = []
     done = 0
     for number, (rows, order) in enumerate(source.blocks(state.epoch, data_key)):
-        key = jax.random.fold_in(step_key, number)
+        key = random.fold_in(step_key, number)
         may_rest = state.epoch * source.batches + done >= RESTLESS
         while True:
             rests = may_rest and resting.applies(carry.model, rules, width)
