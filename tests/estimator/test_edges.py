@@ -1,5 +1,8 @@
 """Data at the edges: each a clear error or the right answer."""
 
+import logging
+
+import jax
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -119,3 +122,12 @@ def test_real_numbers_are_scaled_with_a_warning():
     assert (back >= rows.min(axis=0)).all()
     assert (back <= rows.max(axis=0)).all()
     assert np.isfinite(machine.transform(10 * rows)).all()
+
+
+def test_the_first_fit_compiles_few_programs(caplog):
+    """Of a shape that no other test has; each small operation would be a program of its own."""
+    rows = np.random.default_rng(1).integers(0, 2, size=(37, 11)).astype(np.float32)
+    with jax.log_compiles(), caplog.at_level(logging.WARNING, logger="jax"):
+        VRBM(13, n_iter=2, random_state=0).fit(rows).transform(rows)
+    done = [m for m in caplog.messages if m.startswith("Finished XLA compilation")]
+    assert 4 <= len(done) <= 8

@@ -54,3 +54,21 @@ def test_keys_give_different_numbers(kind):
     keys += [jax.random.fold_in(root, n) for n in range(3)]
     drawn = {tuple(np.asarray(random.uniform(key, (4,), jnp.float32)).tolist()) for key in keys}
     assert len(drawn) == len({np.asarray(jax.random.key_data(key)).tobytes() for key in keys})
+
+
+@pytest.mark.parametrize("kind", ["threefry2x32", "rbg"])
+def test_keys_and_orders_of_the_host_are_those_of_jax(kind):
+    key = jax.random.key(7, impl=kind)
+    for number in (0, 1, 2**32 - 1):
+        expected = jax.random.key_data(jax.random.fold_in(key, number))
+        assert_array_equal(jax.random.key_data(random.fold_in(key, number)), expected)
+    for n in (1, 2, 9, 3000):
+        assert_array_equal(random.permutation(key, n), jax.random.permutation(key, n))
+
+
+def test_numbered_keys_are_those_of_a_split():
+    key = random.key_of_seed(7)
+    assert_array_equal(jax.random.key_data(key), jax.random.key_data(jax.random.key(7)))
+    for number, expected in enumerate(jax.random.split(key, 3)):
+        found = random.fold_in(key, number)
+        assert_array_equal(jax.random.key_data(found), jax.random.key_data(expected))

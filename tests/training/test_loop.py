@@ -247,6 +247,16 @@ def test_learning_rate_schedule():
     assert rates[1] > rates[2] > rates[3]
 
 
+def test_the_rate_is_a_product_of_the_schedules_of_optax():
+    rate = Optimizer(learning_rate=0.2, decay_from=0.25, growth=30.0).schedule(40)
+    grown = optax.exponential_decay(0.2, 40, 30.0)
+    left = optax.linear_schedule(1.0, 0.0, 30, 10)
+    for step in (0, 9, 10, 11, 25, 39, 40):
+        expected = pytest.approx(float(grown(step) * left(step)))
+        assert rate(step) == expected
+        assert float(jax.jit(rate)(step)) == expected
+
+
 def test_divergence_is_explained():
     data = digits()
     config = small(optimizer=Optimizer("sgd", learning_rate=1e38))

@@ -321,7 +321,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         survival, self.mean_size_ = sizes_met(self._whole, v, weights)
         self.n_hidden_ = max(1, int((survival > UNUSED).sum()))
         self.model_ = cut(self._whole, self.n_hidden_)
-        self.chemical_potential_ = float(np.mean(self.model_.chemical_potential()))
+        self.chemical_potential_ = float(np.asarray(self.model_.chemical_potential()).mean())
         self._partition = None
 
     def _log_partition(self) -> likelihood.LogPartition:

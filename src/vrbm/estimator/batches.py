@@ -1,4 +1,4 @@
-"""Rows in blocks of two sizes only, so that few shapes are compiled and equal rows agree."""
+"""Rows in blocks of one size only, so that one shape is compiled and equal rows agree."""
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -13,7 +13,7 @@ from vrbm.model import GrandCanonicalRBM
 from vrbm.training.negative import gibbs_step
 from vrbm.typing import RandomKey
 
-SMALL, LARGE = 256, 4096
+BLOCK = 256
 
 
 def padded(rows: np.ndarray, size: int) -> np.ndarray:
@@ -22,11 +22,10 @@ def padded(rows: np.ndarray, size: int) -> np.ndarray:
 
 
 def blocks(v: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-    """Blocks of rows, filled up to one of the two sizes, and how many of their rows count."""
-    size = SMALL if len(v) <= LARGE else LARGE
-    for at in range(0, len(v), size):
-        rows = v[at : at + size]
-        yield padded(rows, size), len(rows)
+    """Blocks of rows, filled up to the one size, and how many of their rows count."""
+    for at in range(0, len(v), BLOCK):
+        rows = v[at : at + BLOCK]
+        yield padded(rows, BLOCK), len(rows)
 
 
 def by_block(

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
 
-from vrbm.estimator.batches import SMALL, padded
+from vrbm.estimator.batches import BLOCK, padded
 from vrbm.model import GrandCanonicalRBM, exact
 from vrbm.model.linear import dot
 from vrbm.training.observed import clamped_step
@@ -140,12 +140,12 @@ def _chains(
     model: GrandCanonicalRBM, v: np.ndarray, missing: np.ndarray, key: RandomKey, steps: int
 ) -> Completion:
     parts = []
-    for number, at in enumerate(range(0, len(v), SMALL)):
-        rows, mask = v[at : at + SMALL], missing[at : at + SMALL]
+    for number, at in enumerate(range(0, len(v), BLOCK)):
+        rows, mask = v[at : at + BLOCK], missing[at : at + BLOCK]
         part = _clamped(
             model,
-            padded(np.where(mask, 0, rows), SMALL),
-            padded(mask, SMALL),
+            padded(np.where(mask, 0, rows), BLOCK),
+            padded(mask, BLOCK),
             jax.random.fold_in(key, number),
             steps,
         )

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
@@ -14,6 +14,7 @@ from vrbm.data.dataset import Dataset, Domain
 from vrbm.estimator import completion
 from vrbm.estimator.progress import shown
 from vrbm.model import Binary, GrandCanonicalRBM, Potential
+from vrbm.model.random import fold_in, key_of_seed
 from vrbm.training import Config, Optimizer, Persistent, Record, TrainState, train
 from vrbm.training.gradient import parameters
 from vrbm.training.observed import Observed
@@ -71,10 +72,13 @@ def initial(
     visible = Binary()
     dtype = jax.dtypes.canonicalize_dtype(rows.v.dtype)
     W = WEIGHT_SCALE * random.standard_normal((max_hidden, width))
-    c = visible.field_of_data(jnp.asarray(mean, dtype), n)
+    c = _field_of_data(visible, mean.astype(dtype), n)
     return GrandCanonicalRBM(
         W.astype(dtype), np.zeros(max_hidden, dtype), c, visible, Binary(), potential
     )
+
+
+_field_of_data = eqx.filter_jit(Binary.field_of_data)
 
 
 def priced(model: GrandCanonicalRBM, potential: Potential) -> GrandCanonicalRBM:
@@ -90,7 +94,8 @@ def fit(
     chains: np.ndarray | None = None,
 ) -> Result:
     """Train the model; after an interrupt, what it was after the last whole epoch."""
-    key, fill_key = jax.random.split(new_key(random))
+    fit_key = new_key(random)
+    key, fill_key = fold_in(fit_key, 0), fold_in(fit_key, 1)
     config = Config(
         epochs=settings.epochs,
         batch_size=_equal_batch(len(rows.v), settings.batch_size),
@@ -107,10 +112,10 @@ def fit(
     missing = np.isnan(rows.v)
     v, observed = rows.v, Observed()
     if rows.weights is not None:
-        observed = replace(observed, weights=jnp.asarray(rows.weights, model.W.dtype))
+        observed = replace(observed, weights=jax.device_put(rows.weights.astype(model.W.dtype)))
     if missing.any():
         v = completion.complete(model, v, fill_key, FIRST_FILLING).states
-        observed = replace(observed, missing=jnp.asarray(missing))
+        observed = replace(observed, missing=jax.device_put(missing))
     if chains is None or len(chains) != settings.chains:
         chains = v[random.randint(len(v), size=settings.chains)]
     data = Dataset("X", rows.domain, v.astype(rows.domain.dtype))
@@ -155,13 +160,13 @@ def _start(
     carry = Carry(
         model=model,
         optimizer=config.optimizer.build(1).init(parameters(model)),
-        negative=jnp.asarray(chains, dtype),
-        v_offset=jnp.asarray(np.zeros(n), dtype),
-        h_offset=jnp.asarray(np.zeros(k), dtype),
+        negative=jax.device_put(chains.astype(dtype)),
+        v_offset=jax.device_put(np.zeros(n, dtype)),
+        h_offset=jax.device_put(np.zeros(k, dtype)),
     )
     return TrainState(carry, key, epoch=0, width=k)
 
 
 def new_key(random: np.random.RandomState) -> jax.Array:
     """A random key from a generator of numpy."""
-    return jax.random.key(random.randint(np.iinfo(np.int32).max))
+    return key_of_seed(random.randint(np.iinfo(np.int32).max))

@@ -107,11 +107,12 @@ def _coupled(model: GrandCanonicalRBM, tolerance: float) -> np.ndarray:
 def _units(model: GrandCanonicalRBM, kept: np.ndarray) -> GrandCanonicalRBM:
     """These units of the model, with the prices that they had in it."""
     mu, potential = model.chemical_potential(), model.potential
-    W, b = model.W[kept], model.b[kept]
+    W, b = np.asarray(model.W)[kept], np.asarray(model.b)[kept]
+    if not mu.ndim:
+        potential = potential.at(float(mu))
+    fewer = GrandCanonicalRBM(W, b, model.c, model.visible, model.hidden, potential)
     if mu.ndim:
         prices = model.prices()[kept]
-        if not np.array_equal(potential.prices(W, b, model.hidden), prices):
-            potential = Priced(prices, potential)
-    else:
-        potential = potential.at(float(mu))
-    return GrandCanonicalRBM(W, b, model.c, model.visible, model.hidden, potential)
+        if not np.array_equal(fewer.prices(), prices):
+            fewer = eqx.tree_at(lambda m: m.potential, fewer, Priced(prices, potential))
+    return fewer

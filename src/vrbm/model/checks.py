@@ -26,7 +26,9 @@ def numbers(name: str, value: Values, dtype: Any) -> Field:
                 f"{name} holds {value[bad]} at index {bad}: "
                 "remove or fill in values that are not finite."
             )
-    elif not _is_real(value.dtype):
+        # A copy in the right type leaves JAX nothing to compile.
+        return jax.device_put(np.array(value, dtype))
+    if not _is_real(value.dtype):
         raise ValueError(f"{name} has dtype {value.dtype}: pass real numbers.")
     return jnp.asarray(value, dtype)
 

@@ -16,6 +16,8 @@ from vrbm.typing import Field, RandomKey
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = np.uint32(0x1BD11BDA)
 ROUNDS = 20
+# What JAX calls it.
+THREEFRY = "threefry2x32"
 
 
 def bits(key: RandomKey, shape: tuple[int, ...]) -> tuple[jax.Array, jax.Array]:
@@ -30,10 +32,8 @@ def bits(key: RandomKey, shape: tuple[int, ...]) -> tuple[jax.Array, jax.Array]:
     return _threefry(first, second, jnp.zeros_like(counter), counter)
 
 
-def _threefry(
-    first: jax.Array, second: jax.Array, x: jax.Array, y: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    """The words x and y, encrypted by the key of two words."""
+def _threefry(first: Any, second: Any, x: Any, y: Any) -> tuple[Any, Any]:
+    """The words x and y, encrypted by the key of two words; arrays of JAX or of numpy."""
     words = (first, second, first ^ second ^ PARITY)
     x, y = x + first, y + second
     for turn in range(ROUNDS // 4):
@@ -54,3 +54,49 @@ def uniform(key: RandomKey, shape: tuple[int, ...], dtype: Any) -> Field:
     else:
         word = (x >> np.uint32(9)) | np.uint32(0x3F800000)
     return 2 - jax.lax.bitcast_convert_type(word, dtype)
+
+
+def key_of_seed(seed: int) -> RandomKey:
+    """The key `jax.random.key(seed)` of a seed below 2³², found by numpy."""
+    return _key(np.array([0, seed], np.uint32))
+
+
+def fold_in(key: RandomKey, number: int) -> RandomKey:
+    """The key `jax.random.fold_in(key, number)`, found by numpy: there is nothing to compile.
+
+    For numbers 0, 1, … these are also the keys of `jax.random.split`.
+    """
+    if not _is_threefry(key):
+        return jax.random.fold_in(key, number)
+    return _key(np.concatenate(_host_bits(key, np.array([number], np.uint32))))
+
+
+def permutation(key: RandomKey, n: int) -> np.ndarray:
+    """The numbers 0 … n − 1 in the order of `jax.random.permutation(key, n)`, found by numpy.
+
+    Sorted by random words, so often that ties do not matter.
+    """
+    if not _is_threefry(key):
+        return np.asarray(jax.random.permutation(key, n))
+    order = np.arange(n, dtype=np.int32)
+    for _ in range(math.ceil(3 * math.log(n) / math.log(2**32 - 1))):
+        key, draw = fold_in(key, 0), fold_in(key, 1)
+        x, y = _host_bits(draw, np.arange(n, dtype=np.uint32))
+        order = order[np.argsort(x ^ y, kind="stable")]
+    return order
+
+
+def _key(words: np.ndarray) -> RandomKey:
+    return jax.random.wrap_key_data(jax.device_put(words), impl=THREEFRY)
+
+
+def _is_threefry(key: RandomKey) -> bool:
+    typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+    return typed and str(jax.random.key_impl(key)) == THREEFRY
+
+
+def _host_bits(key: RandomKey, counter: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The random words of entries `counter`, as `bits` has them."""
+    first, second = np.split(np.asarray(jax.random.key_data(key)), 2)
+    x, y = _threefry(first, second, np.zeros_like(counter), counter)
+    return x, y

@@ -11,7 +11,7 @@ import numpy as np
 import optax
 
 from vrbm.data.dataset import Dataset
-from vrbm.model import GrandCanonicalRBM, checks
+from vrbm.model import GrandCanonicalRBM, checks, random
 from vrbm.training import growth, resting, step, window
 from vrbm.training.config import Config
 from vrbm.training.gradient import parameters
@@ -208,7 +208,8 @@ def _epoch(
     observed: Observed,
 ) -> tuple[TrainState, dict[str, Any]]:
     """All blocks of an epoch, each with a window, or a layer, that was wide enough."""
-    data_key, step_key = jax.random.split(jax.random.fold_in(state.key, state.epoch))
+    epoch_key = random.fold_in(state.key, state.epoch)
+    data_key, step_key = random.fold_in(epoch_key, 0), random.fold_in(epoch_key, 1)
     carry, repeats = state.carry, 0
     is_unbounded = carry.model.potential.is_unbounded
     use_window = config.window and not is_unbounded
@@ -217,7 +218,7 @@ def _epoch(
     blocks: list[Steps] = []
     done = 0
     for number, (rows, order) in enumerate(source.blocks(state.epoch, data_key)):
-        key = jax.random.fold_in(step_key, number)
+        key = random.fold_in(step_key, number)
         may_rest = state.epoch * source.batches + done >= RESTLESS
         while True:
             rests = may_rest and resting.applies(carry.model, rules, width)

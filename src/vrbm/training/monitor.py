@@ -27,13 +27,15 @@ class Monitor:
         part = partial(some, model, domain=data.domain, count=config.monitor_rows)
         train = part(data.train)
         self.constant_columns = int((train == train[0]).all(axis=0).sum()) if len(train) > 1 else 0
-        self.train = jnp.asarray(train)
-        self.heldout = None if heldout is None else jnp.asarray(part(heldout))
+        self.train = jax.device_put(train)
+        self.heldout = None if heldout is None else jax.device_put(part(heldout))
+        self.window = config.window
         self.kernel = config.negative.reconstruction()
 
     def __call__(self, model: GrandCanonicalRBM, key: RandomKey) -> dict[str, Any]:
         """The part of the record that is about the model."""
-        width = window.fitting(model.max_hidden, window.enough(model))
+        needed = window.enough(model) if self.window else model.max_hidden
+        width = window.fitting(model.max_hidden, needed)
         parts = [rows for rows in (self.train, self.heldout) if rows is not None]
         measured = [measure(model, rows, key, self.kernel, width) for rows in parts]
         train, *other = jax.device_get(measured)

@@ -1,10 +1,12 @@
 """Optimizers: the paper's momentum as an optax transformation, and the builder from settings."""
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import optax
 
 from vrbm.model import checks
@@ -54,14 +56,20 @@ class Optimizer:
         return self.rule in ("momentum", "sgd") and self.clip_norm is None
 
     def schedule(self, steps: int) -> optax.Schedule:
-        """γ at each step of a training of so many steps."""
+        """γ at each step of a training of so many steps: of JAX in a trace, else of numpy."""
         begin = int(self.decay_from * steps)
-        parts = []
-        if self.growth != 1:
-            parts.append(optax.exponential_decay(1.0, steps, self.growth))
-        if self.decay_from < 1:
-            parts.append(optax.linear_schedule(1.0, 0.0, steps - begin, begin))
-        return lambda step: math.prod([part(step) for part in parts], start=self.learning_rate)
+        left = steps - begin
+
+        def rate(step: Any) -> Any:
+            xp = jnp if isinstance(step, jax.Array) else np
+            value = self.learning_rate
+            if self.growth != 1:
+                value *= xp.power(self.growth, step / steps)
+            if self.decay_from < 1:
+                value *= 1 - xp.clip(step - begin, 0, left) / left
+            return value
+
+        return rate
 
     def build(self, steps: int) -> optax.GradientTransformation:
         """The transformation, for gradients of a loss (descent); one object for equal settings."""

@@ -11,7 +11,7 @@ import numpy as np
 from vrbm.data.arrays import from_array
 from vrbm.data.dataset import Dataset, Domain
 from vrbm.data.stream import Stream
-from vrbm.model import Unit
+from vrbm.model import Unit, random
 from vrbm.typing import RandomKey
 
 
@@ -43,14 +43,15 @@ class OnDevice(Source):
     """All rows in one block, put in a new order each epoch."""
 
     def __init__(self, rows: np.ndarray, batch_size: int) -> None:
-        self.rows = jnp.asarray(rows)
+        self.rows = jax.device_put(rows)
         self.batch_size = min(batch_size, len(rows))
         self.batches = len(rows) // self.batch_size
 
     def blocks(self, epoch: int, key: RandomKey) -> Iterator[tuple[jax.Array, jax.Array]]:
         """One block."""
-        order = jax.random.permutation(jax.random.fold_in(key, epoch), len(self.rows))
-        yield self.rows, order[: self.batches * self.batch_size].reshape(self.batches, -1)
+        order = random.permutation(random.fold_in(key, epoch), len(self.rows))
+        batches = order[: self.batches * self.batch_size].reshape(self.batches, -1)
+        yield self.rows, jax.device_put(batches)
 
 
 class Streamed(Source):
