@@ -138,13 +138,16 @@ def weights_and_biases(
 def interaction_matrices(
     matrices: Mapping[int, np.ndarray], scores: Mapping[int, float] | None = None
 ) -> Figure:
-    """S^z (N, N) over its largest absolute value, for some sizes z."""
+    """S^z (N, N) for some sizes z; a few pairs can be far stronger than all others.
+
+    So colours are saturated at the largest |S| but for one pair in a hundred.
+    """
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
         panels = figure.subplots(1, len(matrices), squeeze=False)[0]
         for axes, (z, S) in zip(panels, matrices.items(), strict=True):
             picture = axes.imshow(
-                S / np.abs(S).max(), cmap="RdBu_r", vmin=-1, vmax=1, interpolation="none"
+                S / np.quantile(np.abs(S), 0.99), cmap="RdBu_r", vmin=-1, vmax=1, interpolation="none"
             )
             title = f"$S^{{{z}}}$"
             if scores is not None:
