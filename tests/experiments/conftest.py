@@ -10,7 +10,7 @@ import pytest
 from vrbm.data.dataset import Dataset, Domain
 from vrbm.experiments import ising, mnist
 from vrbm.experiments.conduct import conduct
-from vrbm.experiments.presets import ISING_QUICK, MNIST_QUICK
+from vrbm.experiments.presets import ISING_QUICK, MNIST_QUICK, SIZING_QUICK
 from vrbm.experiments.study import Annealing, Preset
 from vrbm.training import Config, MeanField, Optimizer
 
@@ -80,3 +80,20 @@ def mnist_study(tmp_path_factory):
         patch.setattr(mnist.mnist, "paper_set", digits_set)
         data = mnist.load(preset)
     return conducted(preset, folder, data)
+
+
+@pytest.fixture(scope="session")
+def sizing_study(tmp_path_factory, ising_study):
+    """One member of each kind: epochs are few, so that nothing agrees."""
+    names = ("ours-0", "ansatz-0", "phase-1-0.01", "phase-3-0.01")
+    members = {
+        name: replace(
+            SIZING_QUICK.members[name],
+            max_hidden=min(SIZING_QUICK.members[name].max_hidden, 66),
+            config=SHORT,
+            seeds=(0,),
+        )
+        for name in names
+    }
+    preset = replace(SIZING_QUICK, members=members, train_rows=600, test_rows=100)
+    return conducted(preset, tmp_path_factory.mktemp("study") / "sizing", ising_study[1])

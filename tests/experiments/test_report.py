@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vrbm.cli import main
-from vrbm.experiments import ising, mnist
+from vrbm.experiments import ising, mnist, sizing
 from vrbm.experiments.presets import PRESETS
 from vrbm.experiments.report import report, study_report
 from vrbm.experiments.results import Results, Row, number
@@ -154,3 +154,21 @@ def test_reproduce_refuses_a_folder_of_something_else(tmp_path, capsys, monkeypa
     (tmp_path / "mine.txt").write_text("")
     assert main(["reproduce", "ising", "--out", str(tmp_path)]) == 2
     assert "holds no study" in capsys.readouterr().err
+
+
+def test_the_study_of_sizes(sizing_study):
+    folder, _ = sizing_study
+    rows = study_report(folder)
+    found = {row.quantity: row for row in rows if not row.group}
+    numbers = Results(folder).numbers
+    ours = found["median of ⟨z⟩, layer without an end, μ = 1"]
+    assert ours.values == (numbers["ours-0"][0]["mean_size"],)
+    assert ours.verdict == "differs"
+    assert found["(max − min) / median, the paper's ansatz"].values == (0.0,)
+    assert "log_likelihood" not in numbers["ours-0"][0]["test"]
+    assert {row.remark for row in rows if row.group == "⟨z⟩ by phase"} <= {
+        "regular", "collapsed", "saturated"
+    }  # fmt: skip
+    assert {path.name for path in (folder / "figures").iterdir()} >= {"sizes.png", "phases.png"}
+    check((folder / "report.html").read_text())
+    assert sizing.spread([60.0, 64.0, 66.0]) == pytest.approx(6 / 64)

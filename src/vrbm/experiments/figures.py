@@ -47,8 +47,8 @@ def ising(results: Results) -> Captioned:
     scores = {z: results.values("vrbm", f"neighbours_{z}", "auc")[0] for z in matrices}
     made["interactions"] = (
         plots.interaction_matrices(matrices, scores),
-        "The interaction matrices S^z (first seed), in units of the absolute value that one pair in "
-        "a hundred exceeds, with the area under the ROC curve of |S| as a detector of nearest "
+        "The interaction matrices S^z (first seed), in units of the absolute value that one pair "
+        "in a hundred exceeds, with the area under the ROC curve of |S| as a detector of nearest "
         "neighbours.",
     )
     made["likelihood"] = likelihood_figure(results)

@@ -147,7 +147,11 @@ def interaction_matrices(
         panels = figure.subplots(1, len(matrices), squeeze=False)[0]
         for axes, (z, S) in zip(panels, matrices.items(), strict=True):
             picture = axes.imshow(
-                S / np.quantile(np.abs(S), 0.99), cmap="RdBu_r", vmin=-1, vmax=1, interpolation="none"
+                S / np.quantile(np.abs(S), 0.99),
+                cmap="RdBu_r",
+                vmin=-1,
+                vmax=1,
+                interpolation="none",
             )
             title = f"$S^{{{z}}}$"
             if scores is not None:
