@@ -87,7 +87,7 @@ def gradient(
 
 def _average(x: Field, weights: Batch | None = None) -> Field:
     """The average of w x over rows."""
-    return x.mean(axis=0) if weights is None else dot(weights, x) / len(x)
+    return dot(jnp.ones(len(x), x.dtype) if weights is None else weights, x) / len(x)
 
 
 def _correlation(h: Hidden, v: Visible, weights: Batch | None = None) -> Weights:
