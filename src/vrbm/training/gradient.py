@@ -102,7 +102,7 @@ def _parts(h: Hidden, weights: Batch | None = None) -> Hidden:
     return h / len(h) if weights is None else h * (weights / len(h))[:, None]
 
 
-def _correlation(h: Hidden, v: Visible, more_h: Hidden, more_v: Visible) -> Weights:
+def _correlation(h: Hidden, v: Visible, more_h: Field, more_v: Field) -> Weights:
     """The sum of h_a v_i over rows and over more rows, (K, N).
 
     Where the rows hold few numbers beside K N, one product of all rows saves a pass over K N.
