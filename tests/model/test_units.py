@@ -70,6 +70,22 @@ def test_residual_keeps_its_digits(unit):
 
 
 @UNITS
+def test_residual_of_a_mean_value(unit):
+    low, high = unit.states
+    value, x = jnp.meshgrid(jnp.linspace(low, high, 7), jnp.array([-900.0, -3.0, 0.0, 0.4, 900.0]))
+    assert_allclose(unit.residual(value, x), value - unit.mean(x), atol=1e-15)
+
+
+@UNITS
+def test_cumulant_in_single_precision_is_exact_to_rounding(unit):
+    x = np.linspace(-80, 80, 20_001, dtype=np.float32)
+    wide = x.astype(np.longdouble)
+    low, high = unit.states
+    expected = np.maximum(low * wide, high * wide) + np.log1p(np.exp(-(high - low) * abs(wide)))
+    assert_allclose(unit.cumulant(jnp.asarray(x)), expected.astype(float), rtol=3e-7)
+
+
+@UNITS
 def test_field_of_data_is_finite_and_near_the_mean(unit):
     low, high = unit.states
     mean = jnp.array([low, high, (low + high) / 2, low + 0.3 * (high - low)], jnp.float32)

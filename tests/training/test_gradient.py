@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose
 import vrbm
 from tests.model.oracle import POTENTIALS, Oracle
 from vrbm.model import FixedSize
-from vrbm.training import Gibbs, MeanField, window
+from vrbm.training import Gibbs, MeanField, Persistent, window
+from vrbm.training import gradient as gradients
 from vrbm.training.gradient import (
     Parameters,
     centred,
@@ -150,3 +151,24 @@ def test_a_vanishing_gradient_keeps_its_digits_in_float32():
     single, double = found[jnp.float32].W, found[jnp.float64].W
     assert 0 < np.abs(double).max() < 1e-7
     assert_allclose(single, double, atol=2e-5 * np.abs(double).max())
+
+
+@pytest.mark.parametrize("kernel", [MeanField(), Gibbs(), Persistent(chains=7)])
+@pytest.mark.parametrize("weights", [None, jnp.array([0.5, 1.0, 2.0, 0.5])])
+def test_one_product_of_all_rows_is_the_sum_of_two(kernel, weights, monkeypatch):
+    model = Oracle("binary", "binary", n=5, k=6, seed=3).model
+    v = jnp.asarray(vrbm.exact.states(model.visible, 5)[3:7])
+    prices, pull = jax.vjp(
+        lambda W, b, _: model.potential.prices(W, b, model.hidden), model.W, model.b, jnp.zeros(0)
+    )
+    view = window.narrow(model, prices, model.max_hidden)
+    key = jax.random.key(0)
+    _, info = kernel(view, kernel.start(view, v, key), v, key)
+    found = []
+    for joined in (0, np.inf):
+        monkeypatch.setattr(gradients, "JOINED", joined)
+        found.append(
+            gradient(model, pull, info.data, view.response(info.v), info.residual, weights)[0]
+        )
+    for one, two in zip(*found, strict=True):
+        assert_allclose(one, two, atol=1e-14)

@@ -121,7 +121,7 @@ def _row_errors(
     keys = jax.vmap(lambda number: jax.random.fold_in(key, number))(first + jnp.arange(len(v)))
     y, sampled = jax.vmap(fields)(v, keys)
     kinds = (
-        model.visible.residual_of_value(v, y),
+        model.visible.residual(v, y),
         v - model.visible.nearest(model.visible.mean(y)),
         v - sampled,
     )

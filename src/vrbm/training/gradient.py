@@ -12,6 +12,9 @@ from vrbm.model.linear import dot
 from vrbm.model.rbm import Response
 from vrbm.typing import Batch, Field, Hidden, HiddenBias, Scalar, Visible, VisibleBias, Weights
 
+# By how much the weights outnumber the values of a batch for its two products to be made one.
+JOINED = 4
+
 
 class Parameters(NamedTuple):
     """The trained arrays of a model, or a gradient or step of them."""
@@ -80,29 +83,43 @@ def gradient(
     rest = model.max_hidden - width
     if residual is None:
         share = 1 if weights is None else weights.mean()
-        W = _correlation(data.mean, data.v, weights) - share * _correlation(fantasy.mean, fantasy.v)
+        model_mean = -share * _parts(fantasy.mean)
+        W = _correlation(_parts(data.mean, weights), data.v, model_mean, fantasy.v)
         b = _average(data.mean, weights) - share * _average(fantasy.mean)
         c = _average(data.v, weights) - share * _average(fantasy.v)
         excess = _average(data.sizes.survival, weights) - share * _average(fantasy.sizes.survival)
     else:
         h = data.mean - fantasy.mean
-        W = _correlation(h, data.v, weights) + _correlation(fantasy.mean, residual, weights)
+        W = _correlation(_parts(h, weights), data.v, _parts(fantasy.mean, weights), residual)
         b, c = _average(h, weights), _average(residual, weights)
         excess = _average(data.sizes.survival - fantasy.sizes.survival, weights)
     price_W, price_b, others = pull(jnp.pad(excess, (0, rest)))
-    new = Parameters((-price_W).at[:width].add(W), (-price_b).at[:width].add(b), c)
+    if rest:
+        new = Parameters((-price_W).at[:width].add(W), (-price_b).at[:width].add(b), c)
+    else:
+        new = Parameters(W - price_W, b - price_b, c)
     mean_hidden = jnp.pad(_average(data.mean), (0, rest))
     return new, Statistics(excess.sum(), mean_hidden, others)
 
 
 def _average(x: Field, weights: Batch | None = None) -> Field:
     """The average of w x over rows."""
-    return x.mean(axis=0) if weights is None else dot(weights, x) / len(x)
+    return dot(jnp.ones(len(x), x.dtype) if weights is None else weights, x) / len(x)
 
 
-def _correlation(h: Hidden, v: Visible, weights: Batch | None = None) -> Weights:
-    """The average of w h_a v_i over rows, (K, N)."""
-    return dot(h.T if weights is None else h.T * weights, v) / len(v)
+def _parts(h: Hidden, weights: Batch | None = None) -> Hidden:
+    """The part w h / batch that each row has in an average."""
+    return h / len(h) if weights is None else h * (weights / len(h))[:, None]
+
+
+def _correlation(h: Hidden, v: Visible, more_h: Field, more_v: Field) -> Weights:
+    """The sum of h_a v_i over rows and over more rows, (K, N).
+
+    Where the rows hold few numbers beside K N, one product of all rows saves a pass over K N.
+    """
+    if JOINED * (len(v) + len(more_v)) * (h.shape[1] + v.shape[1]) < h.shape[1] * v.shape[1]:
+        return dot(jnp.concatenate([h, more_h]).T, jnp.concatenate([v, more_v]))
+    return dot(h.T, v) + dot(more_h.T, more_v)
 
 
 def centred(gradient: Parameters, v_offset: VisibleBias, h_offset: HiddenBias) -> Parameters:

@@ -63,7 +63,7 @@ def measure(
     sizes = view.response(v).sizes
     is_whole = width == model.max_hidden
     return {
-        "error": error.quadratic(model.visible.residual_of_value(v, y)).mean(),
+        "error": error.quadratic(model.visible.residual(v, y)).mean(),
         "size": layer_size.mean(sizes).mean(),
         "full": jnp.exp(sizes.log_last).mean() if is_whole else jnp.zeros((), v.dtype),
         "free_energy": view.free_energy(v).mean(),

@@ -33,9 +33,11 @@ class Met(NamedTuple):
 def met(*responses: Response) -> Met:
     """The largest log P(z = K|v) and P(z ≥ a|v) over all rows of all v, equally many in each."""
     sizes = [response.sizes for response in responses]
-    survival = functools.reduce(jnp.maximum, (s.survival for s in sizes))
-    log_edge = functools.reduce(jnp.maximum, (s.log_last for s in sizes)).max()
-    return Met(log_edge, survival.reshape(-1, survival.shape[-1]).max(axis=0))
+    each = [
+        Met(s.log_last.max(), s.survival.reshape(-1, s.survival.shape[-1]).max(axis=0))
+        for s in sizes
+    ]
+    return functools.reduce(most, each)
 
 
 def most(one: Met, other: Met) -> Met:
@@ -133,7 +135,7 @@ class MeanField(NegativePhase):
         """⟨v⟩ after k iterations."""
         data = model.response(v)
         y, sizes = self._iterate(model, data, key)
-        residual = model.visible.residual_of_value(v, y)
+        residual = model.visible.residual(v, y)
         return None, Info(model.visible.mean(y), residual, data, sizes, jnp.zeros(0, v.dtype))
 
 

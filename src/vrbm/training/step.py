@@ -185,7 +185,7 @@ def scan(
 
     def step(state: tuple[Carry, Field, Seen], inputs: Any) -> Any:
         (carry, numbers, seen), (index, key) = state, inputs
-        model, v = carry.model, rows[index].astype(dtype)
+        model, v = carry.model, rows.at[index].get(mode="promise_in_bounds").astype(dtype)
         prices, pull = jax.vjp(
             lambda W, b, others: surroundings.prices(model, W, b, others),
             model.W,
@@ -227,7 +227,7 @@ def scan(
             jnp.maximum(seen.numbers, jnp.abs(numbers + moves)),
             jnp.minimum(seen.price, prices.min()),
         )
-        largest = jnp.stack([jnp.abs(x).max() for x in parameters(new.model)])
+        largest = jnp.stack([jnp.maximum(x.max(), -x.min()) for x in parameters(new.model)])
         shown = Shown(norms, largest, prices.max(), statistics.delta_size, info.swap_rates)
         return (new, numbers + moves, seen), shown
 
