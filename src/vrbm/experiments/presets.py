@@ -102,7 +102,7 @@ _MNIST = Member(
 _MNIST_LIKELIHOOD = Member(
     "vRBM with the paper's μ, persistent chains",
     max_hidden=900,
-    config=replace(_likelihood(epochs=100, chains=1000, rate=1e-3), centred=True),
+    config=replace(_likelihood(epochs=200, chains=1000, rate=1e-3, batch_size=500), centred=True),
     weight_scale=1e-2,
     bias_from_data=True,
 )

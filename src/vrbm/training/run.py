@@ -106,12 +106,14 @@ class Run:
         saved = time.monotonic()
         try:
             for record in records:
+                done = record.epoch == config.epochs or (stop is not None and bool(stop(record)))
+                due = done or time.monotonic() - saved >= every_seconds
                 with self.records.open("a") as file:
                     file.write(f"{json.dumps(record.facts())}\n")
-                    file.flush()
-                    os.fsync(file.fileno())
-                done = record.epoch == config.epochs or (stop is not None and bool(stop(record)))
-                if done or time.monotonic() - saved >= every_seconds:
+                    if due:  # a run goes on from a checkpoint: what comes after is written again
+                        file.flush()
+                        os.fsync(file.fileno())
+                if due:
                     checkpoint.save(self.checkpoint, record.state, config, data.content_hash)
                     saved = time.monotonic()
                 if done:
