@@ -146,9 +146,14 @@ def _cost(found: dict[str, Any]) -> str:
 
 def _plot(results: dict[str, Any], path: Path) -> None:
     import matplotlib.pyplot as plt
+    import numpy as np
+
+    from vrbm.report.figures import COLOURS
 
     figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
     left, middle, right = axes
+    for axes in (left, middle, right):
+        axes.set_prop_cycle(color=[COLOURS[i] for i in (5, 6, 3, 7)])
     for axis in ("N", "K", "batch", "k"):
         points = [p for p in results["cost"]["points"] if p["axis"] == axis]
         base = results["cost"]["base"][axis]
@@ -162,10 +167,13 @@ def _plot(results: dict[str, Any], path: Path) -> None:
     middle.plot(sizes, [1e3 * found[str(s)]["median"] for s in sizes], "o-", label="settled vRBM")
     middle.axhline(1e3 * found["ordinary"]["median"], color="gray", ls=":", label="RBM of 128")
     middle.set(xscale="log", xlabel="K", ylabel="ms a step", ylim=(0, None))
+    middle.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    middle.minorticks_off()
     middle.legend(frameon=False)
     for name, curve in results["likelihood"]["curves"].items():
-        right.plot(*zip(*curve, strict=True), label=name)
-    right.set(xscale="log", xlabel="seconds of training", ylabel="log-likelihood, nats")
+        seconds, values = np.transpose(curve)
+        right.plot(seconds, np.maximum.accumulate(values), label=name)
+    right.set(xscale="log", xlabel="seconds of training", ylabel="best log-likelihood so far, nats")
     right.legend(frameon=False)
     figure.savefig(path)
     plt.close(figure)
