@@ -36,7 +36,8 @@ def layer(units=4, mu=1.0, **options):
 
 
 def config(**options):
-    return Config(epochs=10, batch_size=50, optimizer=Optimizer(learning_rate=0.3), **options)
+    rule = Optimizer(learning_rate=0.3)
+    return Config(epochs=10, batch_size=50, optimizer=rule, seed_scale=1e-4, **options)
 
 
 @pytest.fixture(scope="module")

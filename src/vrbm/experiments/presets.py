@@ -179,8 +179,8 @@ _SETTINGS: tuple[tuple[float, int, float, int | None], ...] = (
     (0.3, 50, 1e-4, None),
     (0.3, 1000, 1e-1, None),
 )
-#: Rate times steps of each training: enough for ε to fall below 1e-2.
-_AMOUNT = 4000
+#: Rate times steps of a training: so much that ε falls below 0.1, from seeds or from given weights.
+_FROM_SEEDS, _FROM_WEIGHTS = 10_000, 4000
 _PHASES = tuple(
     (scale, sigma) for scale in (0.5, 1.0, 1.5, 2.0, 3.0) for sigma in (1e-4, 1e-2, 0.1)
 )
@@ -191,8 +191,8 @@ def _sizing(
 ) -> dict[str, Member]:
     """Ours, a layer without an end, and the paper's ansatz with each setting; then the phases."""
 
-    def config(rate: float, batch: int, most: int | None = None) -> Config:
-        epochs = round(_AMOUNT / (rate * (rows // batch)))
+    def config(amount: int, rate: float, batch: int, most: int | None = None) -> Config:
+        epochs = round(amount / (rate * (rows // batch)))
         return replace(_mean_field(epochs, rate, 1, batch), max_units=most)
 
     members = {}
@@ -201,7 +201,7 @@ def _sizing(
         members[f"ours-{number}"] = Member(
             f"layer without an end, μ = 1: {what}" + (f", at most {most}" if most else ""),
             max_hidden=4,
-            config=config(rate, batch, most),
+            config=config(_FROM_SEEDS, rate, batch, most),
             potential=Unbounded(1.0),
             weight_scale=sigma,
             bias_scale=0.0,
@@ -210,7 +210,7 @@ def _sizing(
         members[f"ansatz-{number}"] = Member(
             f"the paper's ansatz: {what}",
             max_hidden=most or 400,
-            config=config(rate, batch),
+            config=config(_FROM_WEIGHTS, rate, batch),
             weight_scale=sigma,
             seeds=seeds[:2],
         )
@@ -218,7 +218,7 @@ def _sizing(
         members[f"phase-{scale:g}-{sigma:g}"] = Member(
             f"the paper's ansatz times {scale:g}, scale {sigma:g}",
             max_hidden=200,
-            config=config(0.3, 100),
+            config=config(_FROM_WEIGHTS, 0.3, 100),
             potential=Penalizing(scale=scale),
             weight_scale=sigma,
             seeds=seeds[:1],
@@ -235,7 +235,7 @@ SIZING_PAPER = Preset(
 SIZING_QUICK = Preset(
     experiment="sizing",
     name="quick",
-    members=_sizing(10_000, (*_SETTINGS[:3], *_SETTINGS[5:7]), (0, 1)),
+    members=_sizing(10_000, (_SETTINGS[0], _SETTINGS[2], *_SETTINGS[5:7]), (0, 1)),
     train_rows=10_000,
     test_rows=2_000,
     annealing=None,

@@ -28,8 +28,9 @@ class Config:
     """Strength of the penalty Σ |w|^p / p beside μ."""
     penalty_power: float = 1.0
     """p of that penalty."""
-    seed_scale: float = 1e-4
-    """Standard deviation of the weights with which units of a layer without an end begin."""
+    seed_scale: float = 1e-6
+    """Standard deviation of the weights with which units of a layer without an end begin. From
+    almost nothing units come into use one after the other, and no more than are needed."""
     max_units: int | None = None
     """The most units that a layer without an end may come to store; None: as many as it needs."""
     window: bool = True
