@@ -39,6 +39,10 @@ def test_energies_sizes_and_means(pair):
     assert_allclose(endless.size_survival(v), long.size_survival(v)[:, :UNITS], rtol=1e-12)
     assert_allclose(endless.mean_size(v), long.mean_size(v), rtol=1e-11)
     assert_allclose(endless.mean_hidden(v), long.mean_hidden(v)[:, :UNITS], rtol=1e-12)
+    assert_allclose(endless.probable_size(v), long.probable_size(v))
+    assert_allclose(endless.expected_free_energy(v), long.expected_free_energy(v), rtol=1e-11)
+    assert_allclose(endless.free_energy_by_size(v), long.free_energy_by_size(v)[:, :UNITS])
+    assert_allclose(endless.size_log_probabilities(v), np.log(endless.size_probabilities(v)))
     p = long.size_probabilities(v)
     assert_allclose(endless.size_probabilities(v)[:, :-1], p[:, : UNITS - 1], rtol=1e-12)
     assert_allclose(endless.size_probabilities(v)[:, -1], p[:, UNITS - 1 :].sum(axis=1), rtol=1e-12)
@@ -47,6 +51,10 @@ def test_energies_sizes_and_means(pair):
 def test_normalization_and_gradient(pair):
     endless, long = pair
     assert_allclose(vrbm.exact.log_partition(endless), _log_z(long), rtol=1e-12)
+    states = _states()
+    p = np.exp(-np.asarray(long.free_energy(states)) - _log_z(long))
+    found = vrbm.exact.moments(endless)
+    assert_allclose(found.mean_size, p @ np.asarray(long.mean_size(states)), rtol=1e-11)
     v = jnp.ones((1, 5))
 
     def free_energy(model, W):
@@ -58,9 +66,12 @@ def test_normalization_and_gradient(pair):
     assert_allclose(slopes[0], slopes[1][:UNITS], rtol=1e-11)
 
 
+def _states():
+    return np.array(np.meshgrid(*[[-1.0, 1.0]] * 5)).reshape(5, -1).T
+
+
 def _log_z(model):
-    states = np.array(np.meshgrid(*[[-1.0, 1.0]] * 5)).reshape(5, -1).T
-    return jax.nn.logsumexp(-model.free_energy(states))
+    return jax.nn.logsumexp(-model.free_energy(_states()))
 
 
 def test_the_annealing_path(pair):
@@ -79,8 +90,21 @@ def test_files_and_pruning(pair, tmp_path):
     vrbm.save(endless, tmp_path / "model")
     again = vrbm.load(tmp_path / "model")
     assert again.potential == endless.potential
-    v = np.random.default_rng(0).choice([-1.0, 1.0], (20, 5))
-    assert_allclose(prune(endless, v, tolerance=1e-3).free_energy(v), endless.free_energy(v), 1e-2)
+
+
+def test_pruning(pair):
+    """The layer with 40 units more that are hardly used."""
+    endless, _ = pair
+    W = np.concatenate([endless.W, np.random.default_rng(1).normal(0, 0.01, (40, 5))])
+    more = vrbm.GrandCanonicalRBM(
+        W, np.zeros(len(W)), endless.c, endless.visible, endless.hidden, endless.potential
+    )
+    v = _states()
+    few = prune(more, v, tolerance=1e-3)
+    assert few.max_hidden < 40
+    assert_allclose(few.free_energy(v), more.free_energy(v), atol=1e-3)
+    assert few.potential == more.potential
+    assert prune(more).max_hidden == more.max_hidden
 
 
 @pytest.mark.parametrize("mu", [0.0, -1.0, float("nan"), float("inf"), "1"])

@@ -5,6 +5,7 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from numpy.testing import assert_array_equal
 
@@ -59,8 +60,9 @@ def test_what_is_stored_hardly_matters(records, rows):
     """Seeds that are stored from the beginning, or when they are needed: the same size."""
     small = layer()
     state = start(small, rows, config(), KEY)
-    more = growth.grown(state.carry, KEY, config().seed_scale, None)
-    more = growth.grown(more, KEY, config().seed_scale, None)
+    rule = config().optimizer.build(1)
+    more = growth.grown(state.carry, rule, KEY, config().seed_scale, None)
+    more = growth.grown(more, rule, KEY, config().seed_scale, None)
     assert more.model.max_hidden > records[-1].window
     [*_, last] = train(None, rows, config(), state=replace(state, carry=more))
     assert last.mean_size == pytest.approx(records[-1].mean_size, rel=0.02)
@@ -69,6 +71,7 @@ def test_what_is_stored_hardly_matters(records, rows):
 def test_no_more_units_than_allowed(rows):
     *_, last = train(layer(), rows, config(max_units=6), KEY)
     assert last.state.model.max_hidden == 6
+    assert last.phase == "saturated"
 
 
 def test_a_run_goes_on_bit_by_bit_across_growth(records, rows, tmp_path):
@@ -87,26 +90,44 @@ def test_everything_that_belongs_to_a_unit_is_resized(rows, rule):
     settings = replace(settings, optimizer=Optimizer(rule, 0.01), centred=True)
     *_, last = train(layer(20, mu=0.3), rows, replace(settings, epochs=1, max_units=20), KEY)
     carry = last.state.carry
-    more = growth.grown(carry, KEY, 1e-3, None)
+    transformation = settings.optimizer.build(1)
+    more = growth.grown(carry, transformation, KEY, 1e-3, None)
     assert more.model.max_hidden == len(more.h_offset) == 32
-    back = growth.shrunk(more, np.where(np.arange(32) < 19, 1.0, 0.0))
+    back = growth.shrunk(more, transformation, np.where(np.arange(32) < 19, 1.0, 0.0))
     assert back.model.max_hidden == 24
     for old, new in zip(jax.tree.leaves(carry), jax.tree.leaves(back), strict=True):
         if new.shape[:1] == (24,):
             assert_array_equal(new[:20], old)
         else:
             assert_array_equal(new, old)
-    assert growth.shrunk(carry, np.ones(20)) is carry
+    assert growth.shrunk(carry, transformation, np.ones(20)) is carry
 
 
 def test_seeds_depend_on_the_unit_alone(rows):
     carry = start(layer(), rows, config(), KEY).carry
-    once = growth.grown(growth.grown(carry, KEY, 1e-3, 7), KEY, 1e-3, 9)
-    assert_array_equal(once.model.W, growth.grown(carry, KEY, 1e-3, 9).model.W)
+    rule = config().optimizer.build(1)
+    once = growth.grown(growth.grown(carry, rule, KEY, 1e-3, 7), rule, KEY, 1e-3, 9)
+    assert_array_equal(once.model.W, growth.grown(carry, rule, KEY, 1e-3, 9).model.W)
     assert 0.5e-3 < np.std(once.model.W[4:]) < 2e-3
 
 
 def test_a_price_that_is_too_low(rows, monkeypatch):
     monkeypatch.setattr(growth, "MOST", 8)
-    with pytest.raises(RuntimeError, match="take a larger price mu"):
+    with pytest.raises(ValueError, match="take a larger price mu"):
         list(train(layer(mu=0.01), rows, config(), KEY))
+
+
+def test_limits_that_make_no_sense(rows):
+    with pytest.raises(ValueError, match="begins with 4 hidden units"):
+        train(layer(), rows, config(max_units=3), KEY)
+    bounded = vrbm.GrandCanonicalRBM.initialize(KEY, 16, 4)
+    with pytest.raises(ValueError, match="ends at max_hidden = 4"):
+        train(bounded, rows, config(max_units=8), KEY)
+    with pytest.raises(ValueError, match="seed_scale is 0"):
+        Config(seed_scale=0.0)
+
+
+def test_an_optimizer_that_cannot_follow(rows):
+    flat = optax.flatten(optax.adam(1e-3))
+    with pytest.raises(ValueError, match="cannot follow a layer without an end"):
+        list(train(layer(), rows, config(), KEY, optimizer=flat))

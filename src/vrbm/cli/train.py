@@ -13,10 +13,21 @@ from tyro.conf import Positional, arg
 
 from vrbm.data.catalogue import NAMES, find
 from vrbm.data.dataset import Domain
-from vrbm.model import Binary, Constant, FixedSize, GrandCanonicalRBM, Local, Penalizing, Spin
+from vrbm.model import (
+    Binary,
+    Constant,
+    FixedSize,
+    GrandCanonicalRBM,
+    Local,
+    Penalizing,
+    Spin,
+    Unbounded,
+)
 from vrbm.training import Config, EarlyStopping, Record
 from vrbm.training.run import Run
 
+#: Units with which a layer without an end begins.
+FIRST_UNITS = 4
 UNITS = {"spin": Spin(), "binary": Binary()}
 
 
@@ -28,13 +39,13 @@ class Train:
     """ising, mnist, binarized-mnist or digits, or a file of your own."""
     out: Path
     """The run folder, new or empty."""
-    max_hidden: int = 200
-    """K, the largest size of the hidden layer."""
-    potential: Literal["penalizing", "constant", "fixed", "local"] = "penalizing"
-    """The chemical potential: the paper's, a constant --price, none (an ordinary RBM), or one of
-    --price times Γ(b) for each unit."""
+    max_hidden: int | None = None
+    """K, the largest size of the hidden layer; 200 by default."""
+    potential: Literal["penalizing", "constant", "unbounded", "fixed", "local"] = "penalizing"
+    """The chemical potential: the paper's, a constant --price, such a price for a layer without an
+    end (--max-units limits it), none (an ordinary RBM), or --price times Γ(b) for each unit."""
     price: float | None = None
-    """μ of the constant potential, or β of the local one."""
+    """μ of the constant or unbounded potential, or β of the local one."""
     p: float | None = None
     """Power of the norm in the paper's potential; 1 by default."""
     smooth: bool = False
@@ -68,7 +79,7 @@ class Train:
         model = GrandCanonicalRBM.initialize(
             start_key,
             data.n_visible,
-            self.max_hidden,
+            self._units(),
             data=None if data.domain is Domain.UNIT else data.train,
             visible=UNITS[self.visible],
             hidden=UNITS[self.hidden],
@@ -83,10 +94,21 @@ class Train:
         records = run.begin(model, data, self.config, key, about, **options)
         _follow(run, records)
 
+    def _units(self) -> int:
+        """Units to begin with."""
+        if self.potential != "unbounded":
+            return 200 if self.max_hidden is None else self.max_hidden
+        if self.max_hidden is not None:
+            raise ValueError(
+                "--max-hidden does not apply to --potential unbounded: use --max-units."
+            )
+        return FIRST_UNITS
+
     def _potential(self) -> Any:
         """The potential that the flags describe; a flag that does not apply is an error."""
-        needs = {"constant": ("price",), "local": (), "fixed": (), "penalizing": ()}
+        needs = {"constant": ("price",)}
         takes = {
+            "unbounded": ("price",),
             "constant": ("price", "keep_log2"),
             "local": ("price", "keep_log2"),
             "fixed": (),
@@ -99,12 +121,14 @@ class Train:
                     f"--{name.replace('_', '-')} does not apply to --potential {self.potential}: "
                     "leave it out."
                 )
-            if value is None and name in needs[self.potential]:
+            if value is None and name in needs.get(self.potential, ()):
                 raise ValueError(f"--potential {self.potential} needs --{name}: pass a number.")
         absorb = not self.keep_log2
         match self.potential:
             case "constant":
                 return Constant(mu=self.price, absorb_log2=absorb)
+            case "unbounded":
+                return Unbounded() if self.price is None else Unbounded(self.price)
             case "local":
                 settings = {} if self.price is None else {"beta": self.price}
                 return Local(**settings, absorb_log2=absorb)

@@ -249,6 +249,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
             decays=decays,
             chains=checks.count("n_chains", self.n_chains),
             gibbs_steps=checks.count("n_gibbs", self.n_gibbs),
+            max_units=getattr(self, "max_hidden", None),
             show=type(self).__name__ if self.verbose else None,
         )
 
@@ -288,7 +289,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
     ) -> None:
         X = self._validated(X, reset=not going_on)
         size, potential = self._size_and_potential(X.shape[1])
-        if going_on and size != self._whole.max_hidden:
+        if going_on and not potential.is_unbounded and size != self._whole.max_hidden:
             raise ValueError(
                 f"{self._size_name} is {size}, but the model has {self._whole.max_hidden}: set "
                 "warm_start=False and call fit to start anew."

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vrbm.model import GrandCanonicalRBM
+from vrbm.model import GrandCanonicalRBM, layer_size
 from vrbm.training.negative import gibbs_step
 from vrbm.typing import RandomKey
 
@@ -72,15 +72,16 @@ def sizes_met(
 ) -> tuple[np.ndarray, float]:
     """The mean of P(z ≥ a|v) over rows with weights (n,), (K,), and that of ⟨z⟩."""
     weights = np.ones(len(v)) if weights is None else weights
-    total, at = np.zeros(model.max_hidden), 0
+    total, at = np.zeros(model.max_hidden + 1), 0
     for rows, count in blocks(v):
-        survival = np.asarray(_survival(model, rows), np.float64)[:count]
-        total += weights[at : at + count] @ survival
+        met = np.column_stack([np.asarray(x, np.float64)[:count] for x in _sizes(model, rows)])
+        total += weights[at : at + count] @ met
         at += count
     mean = total / weights.sum()
-    return mean, float(mean.sum())
+    return mean[:-1], float(mean[-1])
 
 
 @eqx.filter_jit
-def _survival(model: GrandCanonicalRBM, v: Any) -> Any:
-    return model.size_survival(jnp.asarray(v, model.W.dtype))
+def _sizes(model: GrandCanonicalRBM, v: Any) -> Any:
+    sizes = model.response(jnp.asarray(v, model.W.dtype)).sizes
+    return sizes.survival, layer_size.mean(sizes)

@@ -47,6 +47,8 @@ class Settings:
     decays: bool
     chains: int
     gibbs_steps: int
+    max_units: int | None
+    """limit of a layer without an end"""
     show: str | None
 
 
@@ -106,6 +108,8 @@ def fit(
             decay_from=DECAY_FROM if settings.decays else 1.0,
         ),
         monitor_rows=_monitored(len(rows.v)),
+        seed_scale=WEIGHT_SCALE,
+        max_units=settings.max_units if model.potential.is_unbounded else None,
         # Idle units that earn log 2 leave the bound of the window open.
         window=model.potential.absorb_log2,
     )

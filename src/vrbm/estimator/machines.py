@@ -9,6 +9,8 @@ from vrbm.model.potential import as_potential
 
 #: Without max_hidden: so many hidden units for each column, and at most so many in all.
 UNITS_PER_COLUMN, MOST_UNITS = 8, 512
+#: Units with which a layer without an end begins.
+FIRST_UNITS = 16
 
 _PARAMETERS = f"""n_iter : int
         Epochs, passes over the data. In the second half of them the learning rate falls to zero.
@@ -66,7 +68,8 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
     Parameters
     ----------
     max_hidden : int or None
-        The largest size; None: {UNITS_PER_COLUMN} for each column, at most {MOST_UNITS}.
+        The largest size; None: {UNITS_PER_COLUMN} for each column, at most {MOST_UNITS}. With
+        vrbm.Unbounded(), the most units that are stored; None: as many as it needs.
     potential : float, Potential or function
         The price of a hidden unit in nats. A number μ is the same for all, p(z|v) ∝
         e^(−μz) Π (1 + e^(x_a)): larger ones make smaller models. Or a potential such as
@@ -101,15 +104,16 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
         self.verbose = verbose
 
     def _size_and_potential(self, n_features: int) -> tuple[int, Potential]:
-        size = self.max_hidden
-        if size is None:
-            size = min(UNITS_PER_COLUMN * n_features, MOST_UNITS)
         if isinstance(self.potential, Real):
             mu = checks.number("potential", self.potential)
             potential: Potential = Constant(mu=mu, absorb_log2=False)
         else:
             potential = as_potential(self.potential)
-        return checks.count("max_hidden", size), potential
+        size = self.max_hidden
+        if size is None:
+            size = min(UNITS_PER_COLUMN * n_features, MOST_UNITS)
+        size = checks.count("max_hidden", size)
+        return min(size, FIRST_UNITS) if potential.is_unbounded else size, potential
 
 
 class RBM(Machine):  # noqa: D101

@@ -127,7 +127,8 @@ def _identity(
     for array in (model.W, model.b, model.c, model.prices(), path.base):
         digest.update(f"{array.shape} {array.dtype}".encode() + np.asarray(array).tobytes())
     units = (type(model.visible).__name__, type(model.hidden).__name__)
-    digest.update(f"{units} {model.potential.units_are_optional}".encode())
+    kind = (model.potential.units_are_optional, model.potential.is_unbounded)
+    digest.update(f"{units} {kind}".encode())
     words = np.asarray(jax.random.key_data(key))
     return {
         "model": digest.hexdigest(),

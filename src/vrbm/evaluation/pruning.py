@@ -34,7 +34,8 @@ def prune(
 
     Without `data` the tolerance holds for every v, and so for log Z and log p(v), by a bound. With
     `data` (rows, N) it is met on these rows, by their own P(z > A|v); that may drop more units,
-    those which other v would use. Rounding of F comes on top: in float32 a few 1e-7 |F|.
+    those which other v would use; a layer without an end is cut with `data` only. Rounding of F
+    comes on top: in float32 a few 1e-7 |F|.
 
     The prices stay those of all K units: one price becomes a `Constant`, or stays `Unbounded`.
     Prices by unit stay with their potential if it gives the same ones to fewer units, as `Local`
@@ -73,7 +74,13 @@ def _size_for_every_v(model: GrandCanonicalRBM, tolerance: float) -> int:
 
 
 def _size_for_rows(model: GrandCanonicalRBM, blocks: Blocks, tolerance: float) -> int:
-    """The least A with −log(1 − P(z > A|v)) ≤ tolerance on all rows."""
+    """The least A with −log(1 − P(z > A|v)) ≤ tolerance on all rows.
+
+    In a layer without an end what is cut becomes idle, e^{s} → e^{−μ} for each unit: F moves by at
+    most 2 / (1 − e^{−μ}) times that, since no unit has a step below −μ − log 2.
+    """
+    if model.potential.is_unbounded:
+        tolerance *= -float(np.expm1(-float(model.chemical_potential()))) / 2
     survival = np.zeros(model.max_hidden)
     for rows, _ in blocks:
         survival = np.maximum(survival, np.asarray(_largest_survival(model, jnp.asarray(rows))))

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from vrbm.experiments.ising import SHOWN_TEMPERATURES, N
 from vrbm.experiments.results import Results
-from vrbm.experiments.sizing import EXPECTED, KINDS, WITHIN, members
+from vrbm.experiments.sizing import EXPECTED, KINDS, WITHIN, label, members
 from vrbm.experiments.tables import likelihood_members, title
 from vrbm.report import plots
 
@@ -121,17 +121,23 @@ def likelihood_figure(results: Results) -> tuple[Figure, str]:
 def sizing(results: Results) -> Captioned:
     """Figures by file name, each with its caption."""
     made: Captioned = {}
-    sizes = {
-        title: {
-            results.member(name)["title"].split(": ")[1]: results.values(name, "mean_size")
-            for name in members(results, kind)
-        }
-        for kind, title in KINDS.items()
+    settings = {
+        int(name.split("-")[1]): label(results, name)
+        for kind in KINDS
+        for name in members(results, kind)
     }
-    if any(sizes.values()):
+    if settings:
+        sizes = {
+            title: {
+                name: results.values(f"{kind}-{number}", "mean_size")
+                for number, name in sorted(settings.items())
+            }
+            for kind, title in KINDS.items()
+        }
         made["sizes"] = (
             plots.sizes_by_setting(sizes, EXPECTED, WITHIN),
-            "The mean size that each training found, for two kinds of layer. The band is 64 ± 6.",
+            "The mean size that each training found, for two kinds of layer. The band is "
+            f"{EXPECTED} ± {WITHIN}.",
         )
     if names := members(results, "phase"):
         cells = {

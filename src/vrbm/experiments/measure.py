@@ -39,8 +39,8 @@ def measures(
 def sizes(model: GrandCanonicalRBM, data: Dataset) -> tuple[Numbers, Arrays]:
     """μ, ⟨z⟩ and the averages of p(z|v) over training rows and over each label of them."""
     found = average_sizes(model, data.train, domain=data.domain)
-    z = np.arange(1, model.max_hidden + 1)
-    p = found.probabilities
+    p = _whole(model, found.probabilities)
+    z = np.arange(1, len(p) + 1)
     mean = float(p @ z)
     numbers = {
         "mu": float(np.mean(np.asarray(model.chemical_potential()))),
@@ -49,7 +49,16 @@ def sizes(model: GrandCanonicalRBM, data: Dataset) -> tuple[Numbers, Arrays]:
         "size_width": float(np.sqrt(p @ (z - mean) ** 2)),
         "probable_size": int(p.argmax()) + 1,
     }
-    return numbers, {"size_probabilities": p}
+    return numbers, {"size_probabilities": found.probabilities}
+
+
+def _whole(model: GrandCanonicalRBM, p: np.ndarray) -> np.ndarray:
+    """p(z) with the geometric tail of a layer without an end, until it is nothing."""
+    if not model.potential.is_unbounded:
+        return p
+    mu = float(model.chemical_potential())
+    tail = np.exp(-mu * np.arange(np.ceil(40 / mu)))
+    return np.concatenate([p[:-1], p[-1] * tail / tail.sum()])
 
 
 def weights(model: GrandCanonicalRBM, probabilities: np.ndarray) -> tuple[Numbers, Arrays]:

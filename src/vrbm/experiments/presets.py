@@ -181,6 +181,8 @@ _SETTINGS: tuple[tuple[float, int, float, int | None], ...] = (
 )
 #: Rate times steps of a training: so much that ε falls below 0.1, from seeds or from given weights.
 _FROM_SEEDS, _FROM_WEIGHTS = 10_000, 4000
+#: K of the ansatz, where a layer without an end has no limit.
+_BOUND = 400
 _PHASES = tuple(
     (scale, sigma) for scale in (0.5, 1.0, 1.5, 2.0, 3.0) for sigma in (1e-4, 1e-2, 0.1)
 )
@@ -197,9 +199,8 @@ def _sizing(
 
     members = {}
     for number, (rate, batch, sigma, most) in enumerate(settings):
-        what = f"rate {rate:g}, batch {batch}, scale {sigma:g}"
         members[f"ours-{number}"] = Member(
-            f"layer without an end, μ = 1: {what}" + (f", at most {most}" if most else ""),
+            "layer without an end, μ = 1",
             max_hidden=4,
             config=config(_FROM_SEEDS, rate, batch, most),
             potential=Unbounded(1.0),
@@ -207,9 +208,11 @@ def _sizing(
             bias_scale=0.0,
             seeds=seeds,
         )
+        if most == _BOUND:  # the same as without a limit
+            continue
         members[f"ansatz-{number}"] = Member(
-            f"the paper's ansatz: {what}",
-            max_hidden=most or 400,
+            "the paper's ansatz",
+            max_hidden=most or _BOUND,
             config=config(_FROM_WEIGHTS, rate, batch),
             weight_scale=sigma,
             seeds=seeds[:2],

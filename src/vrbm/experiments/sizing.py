@@ -34,6 +34,17 @@ def members(results: Results, kind: str) -> list[str]:
     return [name for name in results.numbers if name.split("-")[0] == kind]
 
 
+def label(results: Results, name: str) -> str:
+    """Rate, batch, scale and the largest size of a member."""
+    member = results.member(name)
+    config, most = member["config"], member["max_hidden"]
+    most = config["max_units"] if member["potential"]["name"] == "Unbounded" else most
+    return (
+        f"rate {config['optimizer']['learning_rate']:g}, batch {config['batch_size']}, "
+        f"scale {member['weight_scale']:g}" + (f", K = {most:,}" if most else "")
+    )
+
+
 def all_sizes(results: Results, kind: str) -> list[float]:
     """⟨z⟩ of all trainings of a kind."""
     return [size for name in members(results, kind) for size in results.values(name, "mean_size")]
@@ -53,7 +64,7 @@ def table(results: Results) -> list[Row]:
             count = f"{len(sizes)} trainings"
             rows += row(
                 f"median of ⟨z⟩, {title}",
-                "about 64",
+                f"about {EXPECTED}",
                 [float(np.median(sizes))],
                 low=low,
                 high=high,
@@ -70,14 +81,11 @@ def table(results: Results) -> list[Row]:
     for kind, title in KINDS.items():
         for name in members(results, kind):
             member = results.member(name)
-            label = member["title"].split(": ")[1]
-            if kind == "ansatz":
-                label += f", K = {member['max_hidden']:,}"
             test = max(results.values(name, "test", "error"))
             rows += [
                 replace(one, group=f"⟨z⟩: {title}")
                 for one in row(
-                    label,
+                    label(results, name),
                     "",
                     results.values(name, "mean_size"),
                     remark=f"{member['config']['epochs']:,} epochs, ε_test up to {test:.1e}",

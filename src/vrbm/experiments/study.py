@@ -54,7 +54,7 @@ class Preset:
     """A study: some members on one set of data."""
 
     experiment: str
-    """name of the experiment: ising or mnist"""
+    """name of the experiment, as vrbm.experiments.catalogue knows it"""
     name: str
     members: dict[str, Member]
     """by the names that table and figures know them by"""

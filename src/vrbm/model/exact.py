@@ -86,6 +86,7 @@ def moments(model: GrandCanonicalRBM) -> Moments:
     zero = tuple(jnp.zeros(shape, dtype) for shape in ((n,), (k,), (k, n), (k,)))
     (v, h, product, size_probabilities), _ = _scan(model, over_visible, add, zero)
     size = (size_probabilities * jnp.arange(1, k + 1)).sum()
+    size += model.potential.idle_units(size_probabilities[-1])
     return Moments(v, h, product, size_probabilities, size)
 
 

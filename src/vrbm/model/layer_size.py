@@ -27,11 +27,11 @@ class SizeScan(NamedTuple):
     log_norm: Batch
     """log Σ_z e^{ℓ_z}, (batch,)"""
     probabilities: Hidden
-    """p(z|v), (batch, K)"""
+    """p(z|v), (batch, K); the last is P(z ≥ K|v) in a layer without an end"""
     survival: Hidden
     """P(z ≥ a|v), (batch, K)"""
     log_last: Batch
-    """log p(z = K|v), (batch,); log P(z ≥ K|v) of a layer without an end"""
+    """log of the last of these, (batch,)"""
     beyond: Batch
     """⟨max(z − K, 0)⟩, (batch,): idle units that a layer without an end has beside the K stored"""
 
@@ -95,12 +95,15 @@ def scan(steps: Hidden) -> SizeScan:
 def unbounded(steps: Hidden, price: Scalar) -> SizeScan:
     r"""Every size from 1 on: beyond K all units are idle, with the step −μ each.
 
-    ℓ_{K+m} = ℓ_K − μm is a geometric tail, Σ_{m≥0} e^{−μm} = 1 / (1 − e^{−μ}), which is counted as
-    the size K: to v, idle units are nothing. Their mean number is P(z ≥ K|v) / (e^μ − 1).
+    ℓ_{K+m} = ℓ_K − μm is a geometric tail, Σ_{m≥0} e^{−μm} = 1 / (1 − e^{−μ}), whose probability is
+    counted as that of K: to v, idle units are nothing. Their mean number is P(z ≥ K|v) / (e^μ − 1).
     """
     tail = -jnp.log(-jnp.expm1(-price))
     sizes = scan(steps.at[..., -1].add(tail))
-    return sizes._replace(beyond=sizes.survival[..., -1] / jnp.expm1(price))
+    return sizes._replace(
+        log_weights=sizes.log_weights.at[..., -1].add(-tail),
+        beyond=sizes.survival[..., -1] / jnp.expm1(price),
+    )
 
 
 def full(steps: Hidden) -> SizeScan:

@@ -35,12 +35,18 @@ class Potential(eqx.Module):
 
     absorb_log2: eqx.AbstractVar[bool]
 
-    #: Whether a layer may do without its last units.
-    units_are_optional: ClassVar[bool] = True
-    #: Whether the layer goes on without an end, with idle units beyond the K that are stored.
-    is_unbounded: ClassVar[bool] = False
     #: Whether μ depends on the units through sums over them alone: `sums` and `value_of_sums`.
     is_of_sums: ClassVar[bool] = False
+
+    @property
+    def units_are_optional(self) -> bool:
+        """Whether a layer may do without its last units."""
+        return True
+
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether the layer goes on without an end, with idle units beyond the K stored."""
+        return False
 
     @abstractmethod
     def value(self, W: Weights, b: HiddenBias, hidden: Unit) -> Price:
@@ -72,6 +78,10 @@ class Potential(eqx.Module):
     def sizes(self, steps: Hidden) -> SizeScan:
         """The distribution of z that the steps Γ(x_a) − μ_a imply."""
         return layer_size.scan(steps)
+
+    def idle_units(self, last: Scalar) -> Scalar:
+        """The mean number of idle units beyond K, where `last` is P(z ≥ K): 0 if there are none."""
+        return jnp.zeros_like(last)
 
     def at(self, mu: float) -> "Potential":
         """The same kind of layer at the fixed price μ: for fewer units at an unchanged price."""
@@ -180,14 +190,19 @@ class Unbounded(Potential):
     r"""A fixed μ > 0 for a layer without an end: z = 1, 2, …, with log 2 absorbed.
 
     Units beyond the K of the model are exactly idle, w = b = 0, and summed in closed form: a
-    geometric tail e^{−μm}. The paper's ansatz tends to it, with μ = 1, when K → ∞ and idle units
-    have tiny ℰ. Sizes beyond K count as K, but for ⟨z⟩, which counts them all; training adds units
-    when they are needed (docs/theory.md).
+    geometric tail e^{−μm}. The paper's ansatz tends to it, with μ = 1, when the idle units become
+    so many, and their ℰ so small, that their Σ ℰ outweighs that of the others. In p(z|v) sizes
+    beyond K count as K; ⟨z⟩ counts them all. Training adds units when they are needed
+    (docs/theory.md).
     """
 
     mu: Any = eqx.field(default=1.0, converter=_leaf("mu"))
     absorb_log2: bool = eqx.field(default=True, static=True, init=False)
-    is_unbounded: ClassVar[bool] = True
+
+    @property
+    def is_unbounded(self) -> bool:
+        """Yes."""
+        return True
 
     def __check_init__(self) -> None:
         if not isinstance(self.mu, jax.Array) and not self.mu > 0:
@@ -201,6 +216,10 @@ class Unbounded(Potential):
         """With the tail of idle units."""
         return layer_size.unbounded(steps, jnp.asarray(self.mu, steps.dtype))
 
+    def idle_units(self, last: Scalar) -> Scalar:
+        """P(z ≥ K) / (e^μ − 1)."""
+        return last / jnp.expm1(jnp.asarray(self.mu, last.dtype))
+
     def at(self, mu: float) -> Potential:
         """Again without an end."""
         return Unbounded(mu=mu)
@@ -210,7 +229,11 @@ class FixedSize(Potential):
     """All K units, always: the ordinary RBM. The limit μ → −∞, without its arithmetic."""
 
     absorb_log2: bool = eqx.field(default=False, static=True, init=False)
-    units_are_optional: ClassVar[bool] = False
+
+    @property
+    def units_are_optional(self) -> bool:
+        """No."""
+        return False
 
     def value(self, W: Weights, b: HiddenBias, hidden: Unit) -> Scalar:
         """0: no unit is optional, so none is priced."""
@@ -249,6 +272,16 @@ class Priced(Potential):
     values: HiddenBias
     source: Potential
     absorb_log2: bool = eqx.field(default=False, static=True, init=False)
+
+    @property
+    def units_are_optional(self) -> bool:
+        """As in the potential that the prices come from."""
+        return self.source.units_are_optional
+
+    @property
+    def is_unbounded(self) -> bool:
+        """As in the potential that the prices come from."""
+        return self.source.is_unbounded
 
     def value(self, W: Weights, b: HiddenBias, hidden: Unit) -> HiddenBias:
         """The prices, log 2 included where it was absorbed."""

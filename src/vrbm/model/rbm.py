@@ -182,8 +182,10 @@ class GrandCanonicalRBM(eqx.Module):
     def free_energy_hidden(self, h: Values, z: Values) -> Batch:
         """F(h, z) = Σ_{a≤z} (μ_a − h_a b_a) − Σ_i Γ(y_i) [GrandCanonical:FreeEnergy1b]."""
         h, z = self._hidden(h, z)
-        # The size alone, with steps −μ_a: so a potential that forbids a size says so here too.
-        log_weights = self.potential.sizes(-self.prices()).log_weights[z - 1]
+        # The size alone, with steps −μ_a: so a potential that forbids a size says so here too. In a
+        # layer without an end the size K stands for all from K on.
+        sizes = self.potential.sizes(-self.prices())
+        log_weights = sizes.log_weights.at[-1].set(sizes.log_last + sizes.log_norm)[z - 1]
         y = dot(h, self.W) + self.c
         return -log_weights - dot(h, self.b) - self.visible.cumulant(y).sum(axis=-1)
 
@@ -192,7 +194,8 @@ class GrandCanonicalRBM(eqx.Module):
         v = self._visible(v)
         sizes = self._sizes(v)
         terms = jnp.where(sizes.probabilities > 0, sizes.probabilities * sizes.log_weights, 0)
-        return -dot(v, self.c) - terms.sum(axis=-1)
+        idle = self.chemical_potential().mean() * sizes.beyond
+        return -dot(v, self.c) - terms.sum(axis=-1) + idle
 
     def response(self, v: Values) -> Response:
         """⟨h⟩ and all about z given v; under `jax.jit`, what is not used is not computed."""
@@ -202,13 +205,13 @@ class GrandCanonicalRBM(eqx.Module):
         return Response(v, x, sizes, sizes.survival * self.hidden.mean(x))
 
     def size_probabilities(self, v: Values) -> Hidden:
-        """p(z|v) for z = 1..K [z_conditionalProbability]."""
+        """p(z|v) for z = 1..K [z_conditionalProbability]; the last is P(z ≥ K|v) without an end."""
         return self._sizes(self._visible(v)).probabilities
 
     def size_log_probabilities(self, v: Values) -> Hidden:
-        """log p(z|v) for z = 1..K, exact where p(z|v) itself would be 0 in its type."""
+        """Their logs, exact where p(z|v) itself would be 0 in its type."""
         sizes = self._sizes(self._visible(v))
-        return sizes.log_weights - sizes.log_norm[..., None]
+        return (sizes.log_weights - sizes.log_norm[..., None]).at[..., -1].set(sizes.log_last)
 
     def size_survival(self, v: Values) -> Hidden:
         """P(z ≥ a|v) for a = 1..K [ccdf]."""

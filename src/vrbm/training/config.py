@@ -44,6 +44,8 @@ class Config:
         for name in ("epochs", "batch_size", "monitor_rows"):
             checks.count(name, getattr(self, name))
         checks.number("penalty", self.penalty, 0.0)
-        checks.number("seed_scale", self.seed_scale, 0.0)
+        checks.number("penalty_power", self.penalty_power, 1.0)
+        if checks.number("seed_scale", self.seed_scale, 0.0) == 0:
+            raise ValueError("seed_scale is 0: new units would never move; pass a small number.")
         if self.max_units is not None:
             checks.count("max_units", self.max_units)

@@ -1,7 +1,7 @@
 r"""The gradient of the log-likelihood: data average minus model average."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -33,16 +33,6 @@ def moved(model: GrandCanonicalRBM, step: Parameters) -> GrandCanonicalRBM:
     """The model with a step added to its parameters."""
     new = jax.tree.map(jnp.add, parameters(model), step)
     return eqx.tree_at(lambda m: (m.W, m.b, m.c), model, tuple(new))
-
-
-def is_moment(x: Any) -> bool:
-    """Whether it is a copy of the parameters, in the state of an optimizer."""
-    return isinstance(x, Parameters)
-
-
-def each_moment(state: Any, change: Callable[[Parameters], Any]) -> Any:
-    """An optimizer's state with each of its copies of the parameters changed."""
-    return jax.tree.map(lambda x: change(x) if is_moment(x) else x, state, is_leaf=is_moment)
 
 
 class Statistics(eqx.Module):
@@ -88,18 +78,20 @@ def gradient(
         b = _average(data.mean, weights) - share * _average(fantasy.mean)
         c = _average(data.v, weights) - share * _average(fantasy.v)
         excess = _average(data.sizes.survival, weights) - share * _average(fantasy.sizes.survival)
+        beyond = _average(data.sizes.beyond, weights) - share * _average(fantasy.sizes.beyond)
     else:
         h = data.mean - fantasy.mean
         W = _correlation(_parts(h, weights), data.v, _parts(fantasy.mean, weights), residual)
         b, c = _average(h, weights), _average(residual, weights)
         excess = _average(data.sizes.survival - fantasy.sizes.survival, weights)
+        beyond = _average(data.sizes.beyond - fantasy.sizes.beyond, weights)
     price_W, price_b, others = pull(jnp.pad(excess, (0, rest)))
     if rest:
         new = Parameters((-price_W).at[:width].add(W), (-price_b).at[:width].add(b), c)
     else:
         new = Parameters(W - price_W, b - price_b, c)
     mean_hidden = jnp.pad(_average(data.mean), (0, rest))
-    return new, Statistics(excess.sum(), mean_hidden, others)
+    return new, Statistics(excess.sum() + beyond, mean_hidden, others)
 
 
 def _average(x: Field, weights: Batch | None = None) -> Field:

@@ -1,12 +1,11 @@
 r"""Storage of a layer without an end: units are added when they are needed, and dropped when not.
 
 Unit a of such a layer begins as a seed, w_ai ~ N(0, `seed_scale`²), that depends on the key of the
-training and on a alone. Seeds that hardly ever exist do not move, and are taken as exactly idle. So
+training and on a alone. Seeds that hardly ever exist hardly move, and are taken as exactly idle. So
 it does not matter how many are stored, as long as P(z ≥ K|v) is small for every v that a block
 meets. A block in which it was not is done again with more units.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,15 +13,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
+from vrbm.model import GrandCanonicalRBM
 from vrbm.training import window
-from vrbm.training.gradient import Parameters, each_moment, parameters
+from vrbm.training.gradient import parameters
 from vrbm.training.step import Carry
 from vrbm.typing import RandomKey
 
 # The largest P(z ≥ K|v) at which the last unit stored is not needed.
 NEEDED = 0.05
-# Units beyond which no layer goes: its price is too low for the data.
+# Units beyond which no layer goes without a limit of its own: its price is too low for the data.
 MOST = 1 << 14
 # Units that exist less often than this may be dropped again.
 UNUSED = 1e-6
@@ -35,44 +36,44 @@ def is_needed(survival: np.ndarray, most: int | None) -> bool:
     return bool(survival[-1] > NEEDED) and (most is None or len(survival) < most)
 
 
-def grown(carry: Carry, key: RandomKey, seed_scale: float, most: int | None) -> Carry:
-    """The state with seeds added: half as many units again, or up to `most`."""
+def grown(
+    carry: Carry,
+    transformation: optax.GradientTransformation,
+    key: RandomKey,
+    seed_scale: float,
+    most: int | None,
+) -> Carry:
+    """The state with seeds added: at least half as many units again, or up to `most`."""
     old = carry.model.max_hidden
-    if old >= MOST:
-        raise RuntimeError(
-            f"the hidden layer has grown to {old} units and needs more: take a larger price mu."
+    if most is None and old >= MOST:
+        raise ValueError(
+            f"the hidden layer has grown to {old} units and needs more: take a larger price mu, or "
+            "set max_units."
         )
     new = next(width for width in window.widths(4 * old) if width >= 1.5 * old)
     new = new if most is None else min(new, most)
     units = np.arange(old, new, dtype=np.uint32)
     seeds = _seeds(jax.random.fold_in(key, SEEDS), units, carry.model.W[0], seed_scale)
-    none = Parameters(jnp.zeros_like(seeds), jnp.zeros(len(units), seeds.dtype), carry.model.c)
-
-    def append(values: Parameters, more: Parameters) -> Parameters:
-        return Parameters(
-            jnp.concatenate([values.W, more.W]), jnp.concatenate([values.b, more.b]), values.c
-        )
-
-    return _resized(
-        carry,
-        append(parameters(carry.model), none._replace(W=seeds)),
-        lambda moments: append(moments, none),
-        jnp.concatenate([carry.h_offset, none.b]),
+    none = jnp.zeros(len(units), seeds.dtype)
+    model = _with_units(
+        carry.model,
+        jnp.concatenate([carry.model.W, seeds]),
+        jnp.concatenate([carry.model.b, none]),
     )
+    return _resized(carry, model, transformation, jnp.concatenate([carry.h_offset, none]))
 
 
-def shrunk(carry: Carry, survival: np.ndarray) -> Carry:
+def shrunk(
+    carry: Carry, transformation: optax.GradientTransformation, survival: np.ndarray
+) -> Carry:
     """The state without the units that were hardly met, where a quarter or more are such."""
     old = carry.model.max_hidden
     used = int((survival > UNUSED).sum())
     new = next(width for width in window.widths(2 * old) if width > used)
     if new > 0.75 * old:
         return carry
-
-    def cut(values: Parameters) -> Parameters:
-        return Parameters(values.W[:new], values.b[:new], values.c)
-
-    return _resized(carry, cut(parameters(carry.model)), cut, carry.h_offset[:new])
+    model = _with_units(carry.model, carry.model.W[:new], carry.model.b[:new])
+    return _resized(carry, model, transformation, carry.h_offset[:new])
 
 
 @eqx.filter_jit
@@ -85,10 +86,30 @@ def _seeds(key: RandomKey, units: Any, like: Any, scale: float) -> Any:
     return scale * jax.vmap(one)(units)
 
 
+def _with_units(model: GrandCanonicalRBM, W: Any, b: Any) -> GrandCanonicalRBM:
+    return eqx.tree_at(lambda m: (m.W, m.b), model, (W, b))
+
+
 def _resized(
-    carry: Carry, values: Parameters, change: Callable[[Parameters], Parameters], h_offset: Any
+    carry: Carry,
+    model: GrandCanonicalRBM,
+    transformation: optax.GradientTransformation,
+    h_offset: Any,
 ) -> Carry:
-    """The state with other units; `change` is for what an optimizer keeps of each parameter."""
-    optimizer = each_moment(carry.optimizer, change)
-    model = eqx.tree_at(lambda m: (m.W, m.b, m.c), carry.model, tuple(values))
+    """The state with other units. What the optimizer keeps of a unit is kept, or begins anew."""
+    blank = transformation.init(parameters(model))
+    before, after = carry.model.max_hidden, model.max_hidden
+
+    def kept(old: Any, new: Any) -> Any:
+        if jnp.shape(old) == jnp.shape(new):
+            return old
+        if jnp.shape(old)[1:] == jnp.shape(new)[1:] and (len(old), len(new)) == (before, after):
+            both = min(before, after)
+            return new.at[:both].set(old[:both])
+        raise ValueError(
+            f"the optimizer keeps an array of shape {jnp.shape(old)}, which cannot follow a layer "
+            "without an end: use one that keeps arrays of the shapes of W, b and c."
+        )
+
+    optimizer = jax.tree.map(kept, carry.optimizer, blank)
     return replace(carry, model=model, optimizer=optimizer, h_offset=h_offset)

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from vrbm.model import GrandCanonicalRBM
+from vrbm.training.growth import NEEDED
 
 Phase = Literal["regular", "collapsed", "saturated", "fixed"]
 
@@ -43,4 +44,6 @@ def phase(model: GrandCanonicalRBM, mean_size: float, mu: float, full: float) ->
         return "fixed"
     if mu > 3 and mean_size < max(6, 0.05 * model.n_visible):
         return "collapsed"
-    return "saturated" if full > 0.01 and not model.potential.is_unbounded else "regular"
+    # A layer without an end whose last unit is needed more often has come to a limit.
+    allowed = NEEDED if model.potential.is_unbounded else 0.01
+    return "saturated" if full > allowed else "regular"

@@ -92,6 +92,7 @@ def start(model: GrandCanonicalRBM, data: Any, config: Config, key: RandomKey) -
     """The state before the first epoch."""
     data = as_dataset(data)
     _check(model, data)
+    _check_limit(model, config)
     dtype = model.W.dtype
     model = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), model)
     rows = jnp.asarray(some(model, data.train, data.domain, 10_000), dtype)
@@ -232,7 +233,9 @@ def _epoch(
             if is_wide and not lacks and steps.misfit <= resting.TOLERANCE:
                 break
             if lacks:
-                carry = growth.grown(carry, state.key, config.seed_scale, config.max_units)
+                carry = growth.grown(
+                    carry, rules.transformation, state.key, config.seed_scale, config.max_units
+                )
                 width = carry.model.max_hidden
             elif rests:  # its bound on the tails is loose when idle units move much
                 may_rest = False
@@ -240,13 +243,17 @@ def _epoch(
                 width = window.fitting(most_units, 2 * width)
             repeats += 1
         carry, used = new, width
-        if is_unbounded:
-            carry = growth.shrunk(carry, steps.survival)
-            width = carry.model.max_hidden
         blocks.append(steps)
         done += len(order)
         if use_window:
             width = _next_width(carry.model, steps.survival, width)
+    if is_unbounded:
+        met = np.zeros(carry.model.max_hidden)
+        for block in blocks:
+            units = len(block.survival)
+            met[:units] = np.maximum(met[:units], block.survival)
+        carry = growth.shrunk(carry, rules.transformation, met)
+        width = carry.model.max_hidden
     carry = replace(carry, negative=rules.negative.rest(carry.negative))
     norms, delta_size, swap_rates = (
         np.concatenate([getattr(block.shown, name) for block in blocks]).mean(axis=0)
@@ -299,4 +306,21 @@ def _check(model: GrandCanonicalRBM, data: Dataset) -> None:
         raise ValueError(
             f"data {data.name!r} has {data.n_visible} values in a row, but the model has "
             f"{model.n_visible} visible units: make a model with n_visible = {data.n_visible}."
+        )
+
+
+def _check_limit(model: GrandCanonicalRBM, config: Config) -> None:
+    """A limit belongs to a layer without an end, and is no less than it has."""
+    most = config.max_units
+    if most is None:
+        return
+    if not model.potential.is_unbounded:
+        raise ValueError(
+            f"max_units is {most}, but the layer ends at max_hidden = {model.max_hidden}: leave it "
+            "out, or take the potential Unbounded."
+        )
+    if most < model.max_hidden:
+        raise ValueError(
+            f"max_units is {most}, but the model begins with {model.max_hidden} hidden units: "
+            "begin with fewer, or allow more."
         )

@@ -27,7 +27,7 @@ import optax
 from vrbm.model import GrandCanonicalRBM
 from vrbm.model.linear import dot
 from vrbm.training import window
-from vrbm.training.gradient import Parameters, each_moment, is_moment, parameters
+from vrbm.training.gradient import Parameters, parameters
 from vrbm.training.observed import Observed
 from vrbm.training.step import (
     Carry,
@@ -136,7 +136,7 @@ def _span(
     potential = model.potential
     head, idle = _split(parameters(model), width)
     movement = jax.tree.map(jnp.zeros_like, idle)
-    moments = [x for x in jax.tree.leaves(carry.optimizer, is_leaf=is_moment) if is_moment(x)]
+    moments = [x for x in jax.tree.leaves(carry.optimizer, is_leaf=_is_moment) if _is_moment(x)]
     if moments:
         (moment,) = moments
         movement = _split(moment, width)[1]
@@ -151,7 +151,7 @@ def _span(
     )
     numbers = jnp.zeros(len(sums) + 1, sums.dtype)
     only_movement = numbers.at[-1].set(1)
-    optimizer = each_moment(carry.optimizer, lambda p: (_split(p, width)[0], only_movement))
+    optimizer = _each_moment(carry.optimizer, lambda p: (_split(p, width)[0], only_movement))
     small = replace(
         carry, model=_with(model, head), optimizer=optimizer, h_offset=carry.h_offset[:width]
     )
@@ -178,6 +178,16 @@ def _span(
     first_order = potential.value_of_sums(ahead + surroundings.others(numbers))
     misfit = jnp.abs(mu - first_order) / jnp.maximum(jnp.abs(mu), 1)
     return new, Steps(shown, seen.log_missing + tail, seen.survival, misfit)
+
+
+def _each_moment(state: Any, change: Callable[[Parameters], Any]) -> Any:
+    """An optimizer's state with each of its copies of the parameters changed."""
+    return jax.tree.map(lambda x: change(x) if _is_moment(x) else x, state, is_leaf=_is_moment)
+
+
+def _is_moment(x: Any) -> bool:
+    """Whether it is a copy of the parameters, in the state of an optimizer."""
+    return isinstance(x, Parameters)
 
 
 def _each_pair(state: Any, change: Callable[[Parameters, Field], Parameters]) -> Any:
