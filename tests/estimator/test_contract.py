@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from vrbm import RBM, VRBM, Penalizing, exact
+from vrbm import RBM, VRBM, Penalizing, Unbounded, exact
 from vrbm.estimator.base import UNUSED
 
 CHECKS = """
@@ -151,6 +151,22 @@ def test_warm_start_and_partial_fit_go_on(X, fitted):
     assert [facts["epoch"] for facts in parts.history_] == [1, 2, 3]
     with pytest.raises(ValueError, match="same coding"):
         parts.partial_fit(2 * X - 1)
+
+
+def test_a_layer_without_an_end(X):
+    model = VRBM(potential=Unbounded(0.3), n_iter=2, random_state=0).fit(X)
+    stored = model._whole.max_hidden
+    assert model.n_hidden_ <= stored
+    assert model.mean_size_ == pytest.approx(float(model._whole.mean_size(X).mean()), rel=1e-5)
+    assert_allclose(np.exp(model.score_samples(_all_rows(X.shape[1]))).sum(), 1, rtol=1e-5)
+    model.partial_fit(X)
+    assert model.n_iter_ == 3
+    limited = VRBM(max_hidden=3, potential=Unbounded(0.3), n_iter=2, random_state=0).fit(X)
+    assert limited._whole.max_hidden == 3
+
+
+def _all_rows(columns):
+    return (np.arange(2**columns)[:, None] >> np.arange(columns)) & 1
 
 
 def test_a_fit_that_fails_changes_nothing(X, monkeypatch):
