@@ -121,11 +121,10 @@ def likelihood_figure(results: Results) -> tuple[Figure, str]:
 def sizing(results: Results) -> Captioned:
     """Figures by file name, each with its caption."""
     made: Captioned = {}
-    settings = {
-        int(name.split("-")[1]): label(results, name)
-        for kind in KINDS
-        for name in members(results, kind)
-    }
+    settings: dict[int, str] = {}
+    for kind in KINDS:
+        for name in members(results, kind):
+            settings.setdefault(int(name.split("-")[1]), label(results, name))
     if settings:
         sizes = {
             title: {
