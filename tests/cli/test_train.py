@@ -4,6 +4,7 @@ import pytest
 
 import vrbm
 from vrbm.cli import main
+from vrbm.model.storage import describe_potential
 from vrbm.training.run import Run
 
 
@@ -55,7 +56,7 @@ def test_potentials_by_flags(capsys, tmp_path, flags, potential):
     )
     assert status == 0
     model = vrbm.load(tmp_path / "run" / "model.safetensors")
-    assert repr(model.potential) == repr(potential)
+    assert describe_potential(model.potential) == describe_potential(potential)
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_a_draw_never_falls_into_a_tail_below_the_resolution(monkeypatch):
     monkeypatch.setattr(random, "uniform", smallest)
     survival = jnp.array([1.0, 1e-30, 1e-38], jnp.float32)
     zero = jnp.float32(0)
-    sizes = layer_size.SizeScan(survival, zero, survival, survival, zero)
+    sizes = layer_size.SizeScan(survival, zero, survival, survival, zero, zero)
     assert layer_size.sample(jax.random.key(0), sizes) == 1
 
 

@@ -249,9 +249,13 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
             decays=decays,
             chains=checks.count("n_chains", self.n_chains),
             gibbs_steps=checks.count("n_gibbs", self.n_gibbs),
-            max_units=getattr(self, "max_hidden", None),
+            max_units=self._limit(),
             show=type(self).__name__ if self.verbose else None,
         )
+
+    def _limit(self) -> int | None:
+        """The most units that a layer without an end may store."""
+        return None
 
     def _validated(self, X: Any, reset: bool) -> np.ndarray:
         X = validate_data(

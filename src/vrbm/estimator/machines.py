@@ -115,6 +115,9 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
         size = checks.count("max_hidden", size)
         return min(size, FIRST_UNITS) if potential.is_unbounded else size, potential
 
+    def _limit(self) -> int | None:
+        return None if self.max_hidden is None else checks.count("max_hidden", self.max_hidden)
+
 
 class RBM(Machine):  # noqa: D101
     __doc__ = f"""An ordinary restricted Boltzmann machine, of a size that is given.
