@@ -23,11 +23,9 @@ from vrbm.model import (
     Spin,
     Unbounded,
 )
-from vrbm.training import Config, EarlyStopping, Record
+from vrbm.training import Config, EarlyStopping, Record, growth
 from vrbm.training.run import Run
 
-#: Units with which a layer without an end begins.
-FIRST_UNITS = 4
 UNITS = {"spin": Spin(), "binary": Binary()}
 
 
@@ -102,7 +100,7 @@ class Train:
             raise ValueError(
                 "--max-hidden does not apply to --potential unbounded: use --max-units."
             )
-        return FIRST_UNITS
+        return growth.FIRST
 
     def _potential(self) -> Any:
         """The potential that the flags describe; a flag that does not apply is an error."""

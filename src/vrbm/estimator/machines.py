@@ -9,7 +9,7 @@ from vrbm.model.potential import as_potential
 
 #: Without max_hidden: so many hidden units for each column, and at most so many in all.
 UNITS_PER_COLUMN, MOST_UNITS = 8, 512
-#: Units with which a layer without an end begins.
+#: Units with which a layer without an end begins: some to spare, since each growth compiles.
 FIRST_UNITS = 16
 
 _PARAMETERS = f"""n_iter : int

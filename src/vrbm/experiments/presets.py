@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from vrbm.experiments.study import Annealing, Member, Preset
 from vrbm.model import Constant, FixedSize, Penalizing, Unbounded
-from vrbm.training import Config, MeanField, Optimizer, Persistent
+from vrbm.training import Config, MeanField, Optimizer, Persistent, growth
 
 
 def _mean_field(epochs: int, rate: float, growth: float, batch_size: int = 100) -> Config:
@@ -189,8 +189,12 @@ _PHASES = tuple(
 
 
 def _sizing(
-    rows: int, settings: tuple[tuple[float, int, float, int | None], ...], seeds: tuple[int, ...]
-) -> dict[str, Member]:
+    name: str,
+    rows: int,
+    test_rows: int,
+    settings: tuple[tuple[float, int, float, int | None], ...],
+    seeds: tuple[int, ...],
+) -> Preset:
     """Ours, a layer without an end, and the paper's ansatz with each setting; then the phases."""
 
     def config(amount: int, rate: float, batch: int, most: int | None = None) -> Config:
@@ -201,7 +205,7 @@ def _sizing(
     for number, (rate, batch, sigma, most) in enumerate(settings):
         members[f"ours-{number}"] = Member(
             "layer without an end, μ = 1",
-            max_hidden=4,
+            max_hidden=growth.FIRST,
             config=config(_FROM_SEEDS, rate, batch, most),
             potential=Unbounded(1.0),
             weight_scale=sigma,
@@ -226,22 +230,12 @@ def _sizing(
             weight_scale=sigma,
             seeds=seeds[:1],
         )
-    return members
+    return Preset("sizing", name, members, train_rows=rows, test_rows=test_rows, annealing=None)
 
 
-SIZING_PAPER = Preset(
-    experiment="sizing",
-    name="paper",
-    members=_sizing(60_000, _SETTINGS, (0, 1, 2, 3, 4)),
-    annealing=None,
-)
-SIZING_QUICK = Preset(
-    experiment="sizing",
-    name="quick",
-    members=_sizing(10_000, (_SETTINGS[0], _SETTINGS[2], *_SETTINGS[5:7]), (0, 1)),
-    train_rows=10_000,
-    test_rows=2_000,
-    annealing=None,
+SIZING_PAPER = _sizing("paper", 60_000, 10_000, _SETTINGS, (0, 1, 2, 3, 4))
+SIZING_QUICK = _sizing(
+    "quick", 10_000, 2_000, (_SETTINGS[0], _SETTINGS[2], *_SETTINGS[5:7]), (0, 1)
 )
 
 PRESETS = {

@@ -19,6 +19,9 @@ KINDS = {"ours": "layer without an end, μ = 1", "ansatz": "the paper's ansatz"}
 #: What the sizes are to be near, and by how much they may differ.
 EXPECTED, WITHIN, SPREAD = ising.N, 6, 0.1
 
+#: The measure of the last unit with weights.
+LAST = "last_active_unit"
+
 load = ising.load
 
 
@@ -78,6 +81,8 @@ def table(results: Results) -> list[Row]:
                 high=SPREAD,
                 remark=count,
             )
+            last = [n for name in members(results, kind) for n in results.values(name, LAST)]
+            rows += row(f"last unit with weights, {title}", str(EXPECTED), last)
     for kind, title in KINDS.items():
         for name in members(results, kind):
             member = results.member(name)

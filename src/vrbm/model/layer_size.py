@@ -102,8 +102,13 @@ def unbounded(steps: Hidden, price: Scalar) -> SizeScan:
     sizes = scan(steps.at[..., -1].add(tail))
     return sizes._replace(
         log_weights=sizes.log_weights.at[..., -1].add(-tail),
-        beyond=sizes.survival[..., -1] / jnp.expm1(price),
+        beyond=idle_units(sizes.survival[..., -1], price),
     )
+
+
+def idle_units(last: Batch, price: Scalar) -> Batch:
+    """P(z ≥ K) / (e^μ − 1): the mean number of idle units beyond K, given P(z ≥ K)."""
+    return last / jnp.expm1(price)
 
 
 def full(steps: Hidden) -> SizeScan:

@@ -217,8 +217,8 @@ class Unbounded(Potential):
         return layer_size.unbounded(steps, jnp.asarray(self.mu, steps.dtype))
 
     def idle_units(self, last: Scalar) -> Scalar:
-        """P(z ≥ K) / (e^μ − 1)."""
-        return last / jnp.expm1(jnp.asarray(self.mu, last.dtype))
+        """The mean of the geometric tail."""
+        return layer_size.idle_units(last, jnp.asarray(self.mu, last.dtype))
 
     def at(self, mu: float) -> Potential:
         """Again without an end."""

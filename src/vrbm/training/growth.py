@@ -21,6 +21,8 @@ from vrbm.training.gradient import parameters
 from vrbm.training.step import Carry
 from vrbm.typing import RandomKey
 
+# Units to begin with.
+FIRST = 4
 # The largest P(z ≥ K|v) at which the last unit stored is not needed.
 NEEDED = 0.05
 # Units beyond which no layer goes without a limit of its own: its price is too low for the data.

@@ -31,13 +31,13 @@ class Met(NamedTuple):
 
 
 def met(*responses: Response) -> Met:
-    """The largest log P(z = K|v) and P(z ≥ a|v) over all rows of all v, equally many in each."""
-    sizes = [response.sizes for response in responses]
-    each = [
-        Met(s.log_last.max(), s.survival.reshape(-1, s.survival.shape[-1]).max(axis=0))
-        for s in sizes
-    ]
-    return functools.reduce(most, each)
+    """The largest log P(z = K|v) and P(z ≥ a|v) over all rows of all v."""
+
+    def of(sizes: SizeScan) -> Met:
+        survival = sizes.survival.reshape(-1, sizes.survival.shape[-1])
+        return Met(sizes.log_last.max(), survival.max(axis=0))
+
+    return functools.reduce(most, (of(response.sizes) for response in responses))
 
 
 def most(one: Met, other: Met) -> Met:
