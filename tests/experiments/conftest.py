@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 
@@ -19,12 +18,7 @@ COARSE = Annealing(chains=4, temperatures=8, samples=20, rounds=3, replicas=3)
 
 
 def conducted(preset: Preset, folder: Path, data: Dataset) -> tuple[Path, Dataset]:
-    """Conduct a study; compilation would be most of the time."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    try:
-        conduct(preset, folder, data)
-    finally:
-        jax.config.update("jax_disable_most_optimizations", False)
+    conduct(preset, folder, data)
     return folder, data
 
 

@@ -13,13 +13,6 @@ from vrbm.evaluation.pruning import prune
 UNITS, IDLE, MU = 4, 150, 0.4
 
 
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation():
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-
-
 @pytest.fixture(params=[vrbm.Spin(), vrbm.Binary()], ids=["spin", "binary"])
 def pair(request):
     """The layer without an end, and the long one: e^(−μ·150) is nothing."""

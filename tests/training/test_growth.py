@@ -16,13 +16,6 @@ from vrbm.training import Config, Optimizer, Persistent, checkpoint, growth, sta
 KEY = jax.random.key(2)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation():
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-
-
 @pytest.fixture(scope="module")
 def rows():
     """1,000 configurations of the 4 × 4 Ising torus at several temperatures."""
