@@ -71,13 +71,14 @@ def fold_in(key: RandomKey, number: int) -> RandomKey:
     return _key(np.concatenate(_host_bits(key, np.array([number], np.uint32))))
 
 
-def permutation(key: RandomKey, n: int) -> np.ndarray:
-    """The numbers 0 … n − 1 in the order of `jax.random.permutation(key, n)`, found by numpy.
+def permutation(key: RandomKey, n: int) -> np.ndarray | jax.Array:
+    """The numbers 0 … n − 1 in the order of `jax.random.permutation(key, n)`.
 
-    Sorted by random words, so often that ties do not matter.
+    On CPU found by numpy: sorted by random words, so often that ties do not matter. An accelerator
+    sorts faster than its host.
     """
-    if not _is_threefry(key):
-        return np.asarray(jax.random.permutation(key, n))
+    if jax.default_backend() != "cpu" or not _is_threefry(key):
+        return jax.random.permutation(key, n)
     order = np.arange(n, dtype=np.int32)
     for _ in range(math.ceil(3 * math.log(n) / math.log(2**32 - 1))):
         key, draw = fold_in(key, 0), fold_in(key, 1)
