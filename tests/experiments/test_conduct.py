@@ -131,6 +131,8 @@ def test_wrong_pixels_by_hand(mnist_study):
         "unseen": 1,
         "rows": 2,
         "rows_with_unseen": 2,
+        "distance": 1.0,  # of 2 and 0
+        "distance_of_others": 1.0,
     }
 
 

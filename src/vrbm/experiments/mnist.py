@@ -74,14 +74,19 @@ def _mean_hidden(model: GrandCanonicalRBM, rows: Any) -> Any:
     return model.mean_hidden(jnp.asarray(rows, model.W.dtype)).mean(axis=0)
 
 
-def wrong_pixels(model: GrandCanonicalRBM, data: Dataset, kernel: MeanField) -> dict[str, int]:
-    """Test pixels that rounding gets wrong, and how many of them training hardly showed.
+def wrong_pixels(
+    model: GrandCanonicalRBM, data: Dataset, kernel: MeanField
+) -> dict[str, int | float | None]:
+    """Test pixels that rounding gets wrong, and how far from all training their rows are.
 
     `rare` counts those whose state fewer than 0.1 % of the training rows have at that place,
     `unseen` those whose state none has; `rows_with_unseen` counts test rows with such a pixel.
+    `distance` is the median, over test rows with a wrong pixel, of the number of pixels by which
+    the nearest training row differs; `distance_of_others` that over the other test rows.
     """
     on = (np.asarray(data.train) > 0).mean(axis=0)
     found = dict.fromkeys(("pixels", "rare", "unseen", "rows", "rows_with_unseen"), 0)
+    is_wrong, distances = [], []
     for rows, count in Blocks(model, data.test, data.domain):
         v = np.asarray(rows)[:count] > 0
         wrong = (np.asarray(_last_fields(model, rows, kernel))[:count] > 0) != v
@@ -91,12 +96,38 @@ def wrong_pixels(model: GrandCanonicalRBM, data: Dataset, kernel: MeanField) -> 
         found["unseen"] += int((wrong & (share == 0)).sum())
         found["rows"] += int(wrong.any(axis=1).sum())
         found["rows_with_unseen"] += int((share == 0).any(axis=1).sum())
-    return found
+        is_wrong.append(wrong.any(axis=1))
+        distances.append(nearest(v, data.train))
+    chosen, distance = np.concatenate(is_wrong), np.concatenate(distances)
+    return found | {
+        name: float(np.median(distance[part])) if part.any() else None
+        for name, part in (("distance", chosen), ("distance_of_others", ~chosen))
+    }
+
+
+def nearest(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """By how many pixels the nearest of `others` differs, for each row of two-valued pixels."""
+    spins = [np.where(np.asarray(x) > 0, 1, -1).astype(np.float32) for x in (rows, others)]
+    overlap = np.full(len(rows), -np.inf, np.float32)
+    for start in range(0, len(others), 5000):
+        block = spins[1][start : start + 5000]
+        overlap = np.maximum(overlap, (spins[0] @ block.T).max(axis=1))
+    return (rows.shape[1] - overlap) / 2
 
 
 @eqx.filter_jit
 def _last_fields(model: GrandCanonicalRBM, rows: Any, kernel: MeanField) -> Any:
     return kernel.fields(model, jnp.asarray(rows, model.W.dtype), jax.random.key(0))[0]
+
+
+def sizes_at(results: Results, error: float) -> list[float]:
+    """⟨z⟩ when ε_train first falls to `error`, for each seed where it does."""
+    found = []
+    for seed in results.numbers.get("vrbm", {}):
+        arrays = results.arrays("vrbm", seed)
+        if (below := np.flatnonzero(arrays["curve_error_train"] <= error)).size:
+            found.append(float(arrays["curve_mean_size"][below[0]]))
+    return found
 
 
 def table(results: Results) -> list[Row]:
@@ -122,7 +153,15 @@ def table(results: Results) -> list[Row]:
             "",
             of("vrbm", "wrong_pixels", "rows_with_unseen"),
         ),
+        *row(
+            "pixels to the nearest training image, of test images with a wrong pixel",
+            "",
+            of("vrbm", "wrong_pixels", "distance"),
+        ),
+        *row("  of the others", "", of("vrbm", "wrong_pixels", "distance_of_others")),
         *row("mean size ⟨z⟩", "132", of("vrbm", "mean_size"), low=125, high=140),
+        *row("  when ε_train falls to 1e-5", "", sizes_at(results, 1e-5)),
+        *row("  when ε_train falls to 1e-6", "", sizes_at(results, 1e-6)),
         *row("most probable size", "132", of("vrbm", "probable_size"), low=125, high=140),
         *row("chemical potential μ", "1.1", of("vrbm", "mu"), low=1.05, high=1.15),
         *row(
