@@ -24,6 +24,8 @@ TITLE = "Handwritten digits at 14×14 pixels"
 SHOWN = 12
 #: A state of a pixel that fewer training rows than this share have is rare.
 RARE = 1e-3
+#: A unit with |⟨h_a⟩| above this for each digit says the same to all images.
+CONSTANT = 0.98
 
 
 def load(preset: Preset) -> Dataset:
@@ -59,6 +61,7 @@ def measures(
         "probable_size_by_digit": dict(
             zip(map(str, digits), (probabilities.argmax(axis=1) + 1).tolist(), strict=True)
         ),
+        "constant_units": int((np.abs(hidden).min(axis=0) > CONSTANT).sum()),
         "wrong_pixels": wrong_pixels(model, data, MeanField()),
     }
     chosen = [np.flatnonzero(labels == digit)[:SHOWN] for digit in digits]
@@ -162,6 +165,7 @@ def table(results: Results) -> list[Row]:
         *row("mean size ⟨z⟩", "132", of("vrbm", "mean_size"), low=125, high=140),
         *row("  when ε_train falls to 1e-5", "", sizes_at(results, 1e-5)),
         *row("  when ε_train falls to 1e-6", "", sizes_at(results, 1e-6)),
+        *row("units that say the same to all images", "", of("vrbm", "constant_units")),
         *row("most probable size", "132", of("vrbm", "probable_size"), low=125, high=140),
         *row("chemical potential μ", "1.1", of("vrbm", "mu"), low=1.05, high=1.15),
         *row(
@@ -175,6 +179,13 @@ def table(results: Results) -> list[Row]:
         *row("⟨z⟩ with p = 2", "as p = 1", of("vrbm-p2", "mean_size"), low=120, high=145),
         *row("ε_test with p = 2", "as p = 1", of("vrbm-p2", "test", "error")),
         *row("μ with p = 2", "as p = 1", of("vrbm-p2", "mu"), low=1.05, high=1.15),
+        *row("⟨z⟩ with centred gradients", "132", of("vrbm-centred", "mean_size"),
+             low=125, high=140),
+        *row("ε_train with centred gradients", "1e-8", of("vrbm-centred", "train", "error"),
+             high=1e-7),
+        *row("ε_test with centred gradients", "1e-5", of("vrbm-centred", "test", "error"),
+             high=1e-4),
+        *row("μ with centred gradients", "1.1", of("vrbm-centred", "mu"), low=1.05, high=1.15),
     ]  # fmt: skip
     for digit in map(str, range(10)):
         rows += row(

@@ -99,6 +99,13 @@ _MNIST = Member(
     config=_mean_field(epochs=7000, rate=1.0, growth=4, batch_size=500),
     weight_scale=3e-3,
 )
+# Centred gradients are smaller, and stable at twice the rate.
+_MNIST_CENTRED = replace(
+    _MNIST,
+    title="vRBM, the same with centred gradients",
+    config=replace(_mean_field(epochs=7000, rate=2.0, growth=4, batch_size=500), centred=True),
+    bias_from_data=True,
+)
 _MNIST_LIKELIHOOD = Member(
     "vRBM with the paper's μ, persistent chains",
     max_hidden=900,
@@ -117,6 +124,7 @@ MNIST_PAPER = Preset(
             config=_mean_field(epochs=2000, rate=1.0, growth=4, batch_size=500),
             potential=Penalizing(p=2.0),
         ),
+        "vrbm-centred": _MNIST_CENTRED,
         "rbm": replace(
             _MNIST,
             title="ordinary RBM, the same training at a constant rate",
@@ -151,6 +159,13 @@ MNIST_QUICK = Preset(
         "vrbm": _MNIST_QUICK,
         "vrbm-p2": replace(
             MNIST_PAPER.members["vrbm-p2"], max_hidden=400, config=_MNIST_QUICK.config, seeds=(0,)
+        ),
+        "vrbm-centred": replace(
+            _MNIST_QUICK,
+            title=_MNIST_CENTRED.title,
+            config=replace(_mean_field(epochs=200, rate=0.6, growth=1), centred=True),
+            bias_from_data=True,
+            seeds=(0,),
         ),
         "rbm": replace(MNIST_PAPER.members["rbm"], config=_MNIST_QUICK.config, seeds=(0,)),
         "rbm-likelihood": replace(
