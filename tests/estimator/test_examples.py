@@ -5,8 +5,10 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from vrbm.data.dataset import Dataset, Domain
 from vrbm.estimator import completion
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -29,7 +31,18 @@ def example(monkeypatch, tmp_path):
 
 
 def test_every_example_is_run_here():
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SETTINGS, "digits_data"}
+    others = {"digits_data", "mnist_likelihood"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SETTINGS, *others}
+
+
+def test_likelihood_example(example, capsys):
+    rows = np.random.default_rng(0).integers(0, 2, (300, 9))
+    data = Dataset(name="noise", domain=Domain.BINARY, train=rows, test=rows[:20])
+    few = {"max_hidden": 4, "epochs": 1, "chains": 5, "temperatures": 20, "annealed": 10}
+    lower, upper = example("mnist_likelihood").main(data, **few)
+    assert -10 < lower <= upper < -4
+    assert "test" in capsys.readouterr().out
+    assert Path("mnist_likelihood.safetensors").exists()
 
 
 @pytest.mark.parametrize("name", SETTINGS)
