@@ -1,0 +1,142 @@
+"""One layer that finds its size against a sweep of ordinary RBMs, by test log-likelihood.
+
+    python benchmarks/sweep.py FOLDER [--debd FOLDER] [--data NAME …] [--scale X]
+
+Same trainer and same epochs for all; the best of the sweep is chosen by its test likelihood, which
+favours the sweep. FOLDER/sweep.json is written after each training, and trainings that are in it
+are not done again; FOLDER/sweep.md is the table. The sets nltcs, plants, mushrooms and dna are read
+from NAME.npz with x_train, x_valid and x_test. --scale multiplies epochs, chains and temperatures,
+for a trial.
+"""
+
+import argparse
+import json
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+import vrbm
+from timing import machine
+from vrbm.data import ising
+from vrbm.data.dataset import Dataset, Domain
+from vrbm.data.digits import digits
+from vrbm.evaluation.scores import scores
+from vrbm.files import atomic
+from vrbm.training import Config, Optimizer, Persistent, train
+
+SIZES = (16, 32, 64, 128, 256, 512)
+#: Price of a unit in nats, and the most units, of the layer that finds its size.
+PRICE, MOST = 0.03, 512
+#: Epochs by data set, with about as many steps where rows are few.
+EPOCHS = {"ising": 100, "digits": 500, "nltcs": 100, "plants": 100, "mushrooms": 500, "dna": 500}
+
+
+def load(name: str, debd: Path) -> Dataset:
+    if name == "ising":
+        return ising.paper_set()
+    if name == "digits":
+        return digits()
+    with np.load(debd / f"{name}.npz") as file:
+        train_rows, valid, test = (
+            file[f"x_{split}"].astype(np.int8) for split in ("train", "valid", "test")
+        )
+    return Dataset(name=name, domain=Domain.BINARY, train=train_rows, validation=valid, test=test)
+
+
+def measured(data: Dataset, size: int | None, epochs: int, scale: float) -> dict[str, Any]:
+    """One training: seconds, size, and the test log-likelihood with its bracket."""
+    potential = vrbm.Constant(mu=PRICE) if size is None else vrbm.FixedSize()
+    model = vrbm.GrandCanonicalRBM.initialize(
+        jax.random.key(0),
+        data.n_visible,
+        MOST if size is None else size,
+        data=data.train,
+        weight_scale=1e-2,
+        potential=potential,
+    )
+    config = Config(
+        epochs=max(1, round(scale * epochs)),
+        batch_size=100,
+        negative=Persistent(k=10, chains=max(1, round(500 * scale))),
+        optimizer=Optimizer("adam", 2e-3, decay_from=0.3),
+    )
+    began = time.perf_counter()
+    (record,) = deque(train(model, data, config, jax.random.key(1)), maxlen=1)
+    seconds = time.perf_counter() - began
+    found = scores(
+        record.state.model,
+        data,
+        jax.random.key(2),
+        chains=max(2, round(500 * scale)),
+        temperatures=max(10, round(5000 * scale)),
+    )
+    by_split = {one.split: one for one in found.splits}
+    test, train_likelihood = by_split["test"].likelihood, by_split["train"].likelihood
+    assert test is not None
+    assert train_likelihood is not None
+    gap = by_split["test"].gap
+    return {
+        "units": model.max_hidden,
+        "mean_size": record.mean_size,
+        "seconds": seconds,
+        "test": test.mean,
+        "lower": test.lower,
+        "upper": test.upper,
+        "train": train_likelihood.mean,
+        "gap": None if gap is None else gap.mean,
+        "remarks": found.remarks,
+    }
+
+
+def table(results: dict[str, dict[str, Any]]) -> str:
+    lines = [
+        "| data | best ordinary RBM | its units | self-sized | bracket | ⟨z⟩ | difference | cost |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, found in results.items():
+        sweep = [one for key, one in found.items() if key != "self"]
+        own = found.get("self")
+        if own is None or not sweep:
+            continue
+        best = max(sweep, key=lambda one: one["test"])
+        cost = own["seconds"] / float(np.mean([one["seconds"] for one in sweep]))
+        lines.append(
+            f"| {name} | {best['test']:.3f} | {best['units']} | {own['test']:.3f} | "
+            f"{own['lower']:.2f} … {own['upper']:.2f} | {own['mean_size']:.1f} | "
+            f"{own['test'] - best['test']:+.3f} | {cost:.2f} runs |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--debd", type=Path, default=Path("../shared/data/debd"))
+    parser.add_argument("--data", nargs="+", choices=list(EPOCHS), default=list(EPOCHS))
+    parser.add_argument("--scale", type=float, default=1.0)
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    path = options.folder / "sweep.json"
+    known = json.loads(path.read_text()) if path.exists() else {"machine": machine(), "results": {}}
+    results = known["results"]
+    for name in options.data:
+        data = load(name, options.debd)
+        found = results.setdefault(name, {})
+        for size in (None, *SIZES):
+            key = "self" if size is None else str(size)
+            if key in found:
+                continue
+            found[key] = measured(data, size, EPOCHS[name], options.scale)
+            print(f"{name} {key}: {found[key]}", flush=True)
+            with atomic(path) as temporary:
+                temporary.write_text(json.dumps(known, indent=1) + "\n")
+    (options.folder / "sweep.md").write_text(table(results))
+    print(table(results))
+
+
+if __name__ == "__main__":
+    main()
