@@ -121,7 +121,11 @@ def main() -> None:
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / "sweep.json"
-    known = json.loads(path.read_text()) if path.exists() else {"machine": machine(), "results": {}}
+    known = {"machine": machine(), "scale": options.scale, "results": {}}
+    if path.exists():
+        known = json.loads(path.read_text())
+        if known["scale"] != options.scale:
+            parser.error(f"{path} was made with --scale {known['scale']}: choose a new folder.")
     results = known["results"]
     for name in options.data:
         data = load(name, options.debd)

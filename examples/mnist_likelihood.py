@@ -17,11 +17,11 @@ def main(
     max_hidden=800,
     epochs=300,
     chains=1000,
-    temperatures=10_000,
     annealed=100,
+    temperatures=10_000,
     file="mnist_likelihood.safetensors",
 ):
-    """Train, save, and print the likelihood of each split with its bracket; the test one's ends."""
+    """Train, save and report."""
     data = binarized_mnist() if data is None else data
     model = GrandCanonicalRBM.initialize(
         jax.random.key(0),
@@ -44,6 +44,11 @@ def main(
         )
     model = record.state.model
     storage.save(model, file)
+    return report(model, data, annealed, temperatures)
+
+
+def report(model, data, annealed=100, temperatures=10_000):
+    """Print the likelihood of each split with its bracket; the ends of the test one's."""
     found = scores(model, data, jax.random.key(5), chains=annealed, temperatures=temperatures)
     for one in found.splits:
         likelihood = one.likelihood

@@ -103,7 +103,11 @@ _MNIST = Member(
 _MNIST_CENTRED = replace(
     _MNIST,
     title="vRBM, the same with centred gradients",
-    config=replace(_mean_field(epochs=7000, rate=2.0, growth=4, batch_size=500), centred=True),
+    config=replace(
+        _MNIST.config,
+        optimizer=replace(_MNIST.config.optimizer, learning_rate=2.0),
+        centred=True,
+    ),
     bias_from_data=True,
 )
 _MNIST_LIKELIHOOD = Member(
