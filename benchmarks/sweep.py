@@ -1,12 +1,13 @@
 """One layer that finds its size against a sweep of ordinary RBMs, by test log-likelihood.
 
-    python benchmarks/sweep.py FOLDER [--debd FOLDER] [--data NAME …] [--scale X]
+    python benchmarks/sweep.py FOLDER [--debd FOLDER] [--data NAME …] [--scale X] [--train-only]
 
 Same trainer and same epochs for all; the best of the sweep is chosen by its test likelihood, which
-favours the sweep. FOLDER/sweep.json is written after each training, and trainings that are in it
-are not done again; FOLDER/sweep.md is the table. The sets nltcs, plants, mushrooms and dna are read
-from NAME.npz with x_train, x_valid and x_test. --scale multiplies epochs, chains and temperatures,
-for a trial.
+favours the sweep. Models and FOLDER/sweep.json are written after each training and each scoring,
+and what is there is not done again, so that one machine may train (--train-only) and another one
+score; FOLDER/sweep.md is the table. The sets nltcs, plants, mushrooms and dna are read from
+NAME.npz with x_train, x_valid and x_test. --scale multiplies epochs, chains and temperatures, for a
+trial.
 """
 
 import argparse
@@ -26,6 +27,7 @@ from vrbm.data.dataset import Dataset, Domain
 from vrbm.data.digits import digits
 from vrbm.evaluation.scores import scores
 from vrbm.files import atomic
+from vrbm.model import storage
 from vrbm.training import Config, Optimizer, Persistent, train
 
 SIZES = (16, 32, 64, 128, 256, 512)
@@ -47,8 +49,8 @@ def load(name: str, debd: Path) -> Dataset:
     return Dataset(name=name, domain=Domain.BINARY, train=train_rows, validation=valid, test=test)
 
 
-def measured(data: Dataset, size: int | None, epochs: int, scale: float) -> dict[str, Any]:
-    """One training: seconds, size, and the test log-likelihood with its bracket."""
+def trained(data: Dataset, size: int | None, scale: float, path: Path) -> dict[str, Any]:
+    """One training: its seconds and mean size; the model is saved."""
     potential = vrbm.Constant(mu=PRICE) if size is None else vrbm.FixedSize()
     model = vrbm.GrandCanonicalRBM.initialize(
         jax.random.key(0),
@@ -59,7 +61,7 @@ def measured(data: Dataset, size: int | None, epochs: int, scale: float) -> dict
         potential=potential,
     )
     config = Config(
-        epochs=max(1, round(scale * epochs)),
+        epochs=max(1, round(scale * EPOCHS[data.name])),
         batch_size=100,
         negative=Persistent(k=10, chains=max(1, round(500 * scale))),
         optimizer=Optimizer("adam", 2e-3, decay_from=0.3),
@@ -67,8 +69,14 @@ def measured(data: Dataset, size: int | None, epochs: int, scale: float) -> dict
     began = time.perf_counter()
     (record,) = deque(train(model, data, config, jax.random.key(1)), maxlen=1)
     seconds = time.perf_counter() - began
+    storage.save(record.state.model, path)
+    return {"units": model.max_hidden, "mean_size": record.mean_size, "seconds": seconds}
+
+
+def scored(data: Dataset, scale: float, path: Path) -> dict[str, Any]:
+    """The log-likelihoods of a saved model, with the bracket of that of the test rows."""
     found = scores(
-        record.state.model,
+        storage.load(path),
         data,
         jax.random.key(2),
         chains=max(2, round(500 * scale)),
@@ -80,9 +88,6 @@ def measured(data: Dataset, size: int | None, epochs: int, scale: float) -> dict
     assert train_likelihood is not None
     gap = by_split["test"].gap
     return {
-        "units": model.max_hidden,
-        "mean_size": record.mean_size,
-        "seconds": seconds,
         "test": test.mean,
         "lower": test.lower,
         "upper": test.upper,
@@ -98,9 +103,9 @@ def table(results: dict[str, dict[str, Any]]) -> str:
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, found in results.items():
-        sweep = [one for key, one in found.items() if key != "self"]
+        sweep = [one for key, one in found.items() if key != "self" and "test" in one]
         own = found.get("self")
-        if own is None or not sweep:
+        if own is None or "test" not in own or not sweep:
             continue
         best = max(sweep, key=lambda one: one["test"])
         cost = own["seconds"] / float(np.mean([one["seconds"] for one in sweep]))
@@ -118,6 +123,7 @@ def main() -> None:
     parser.add_argument("--debd", type=Path, default=Path("../shared/data/debd"))
     parser.add_argument("--data", nargs="+", choices=list(EPOCHS), default=list(EPOCHS))
     parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--train-only", action="store_true", help="leave the scores to a later run")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / "sweep.json"
@@ -127,17 +133,22 @@ def main() -> None:
         if known["scale"] != options.scale:
             parser.error(f"{path} was made with --scale {known['scale']}: choose a new folder.")
     results = known["results"]
+
+    def note(name: str, key: str, facts: dict[str, Any]) -> None:
+        print(f"{name} {key}: {facts}", flush=True)
+        results.setdefault(name, {}).setdefault(key, {}).update(facts)
+        with atomic(path) as temporary:
+            temporary.write_text(json.dumps(known, indent=1) + "\n")
+
     for name in options.data:
         data = load(name, options.debd)
-        found = results.setdefault(name, {})
         for size in (None, *SIZES):
             key = "self" if size is None else str(size)
-            if key in found:
-                continue
-            found[key] = measured(data, size, EPOCHS[name], options.scale)
-            print(f"{name} {key}: {found[key]}", flush=True)
-            with atomic(path) as temporary:
-                temporary.write_text(json.dumps(known, indent=1) + "\n")
+            model = options.folder / f"{name}-{key}.safetensors"
+            if key not in results.get(name, {}):
+                note(name, key, trained(data, size, options.scale, model))
+            if not options.train_only and "test" not in results[name][key]:
+                note(name, key, scored(data, options.scale, model))
     (options.folder / "sweep.md").write_text(table(results))
     print(table(results))
 
