@@ -6,14 +6,16 @@ Same trainer and same epochs for all; the best of the sweep is chosen by its tes
 favours the sweep. Models and FOLDER/sweep.json are written after each training and each scoring,
 and what is there is not done again, so that one machine may train (--train-only) and another one
 score; FOLDER/sweep.md is the table. The sets nltcs, plants, mushrooms and dna are read from
-NAME.npz with x_train, x_valid and x_test. --scale multiplies epochs, chains and temperatures, for a
-trial.
+NAME.npz with x_train, x_valid and x_test, in $VRBM_DATA/debd or the folder of --debd. --scale
+multiplies epochs, chains and temperatures, for a trial.
 """
 
 import argparse
 import json
+import os
 import time
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +39,13 @@ PRICE, MOST = 0.03, 512
 EPOCHS = {"ising": 100, "digits": 500, "nltcs": 100, "plants": 100, "mushrooms": 500, "dna": 500}
 
 
+#: Sets that are made, or come with the package.
+AT_HAND: dict[str, Callable[[], Dataset]] = {"ising": ising.paper_set, "digits": digits}
+
+
 def load(name: str, debd: Path) -> Dataset:
-    if name == "ising":
-        return ising.paper_set()
-    if name == "digits":
-        return digits()
+    if name in AT_HAND:
+        return AT_HAND[name]()
     with np.load(debd / f"{name}.npz") as file:
         train_rows, valid, test = (
             file[f"x_{split}"].astype(np.int8) for split in ("train", "valid", "test")
@@ -120,11 +124,14 @@ def table(results: dict[str, dict[str, Any]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--debd", type=Path, default=Path("../shared/data/debd"))
+    parser.add_argument("--debd", type=Path, default=Path(os.environ.get("VRBM_DATA", "."), "debd"))
     parser.add_argument("--data", nargs="+", choices=list(EPOCHS), default=list(EPOCHS))
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--train-only", action="store_true", help="leave the scores to a later run")
     options = parser.parse_args()
+    files = [options.debd / f"{name}.npz" for name in options.data if name not in AT_HAND]
+    if missing := [str(file) for file in files if not file.exists()]:
+        parser.error(f"{', '.join(missing)} not found: pass --debd, or choose sets by --data.")
     options.folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / "sweep.json"
     known = {"machine": machine(), "scale": options.scale, "results": {}}

@@ -161,6 +161,8 @@ def test_a_layer_without_an_end(X):
     assert_allclose(np.exp(model.score_samples(_all_rows(X.shape[1]))).sum(), 1, rtol=1e-5)
     model.partial_fit(X)
     assert model.n_iter_ == 3
+    with pytest.raises(ValueError, match="max_hidden is 3, but the model has"):
+        model.set_params(max_hidden=3).partial_fit(X)
     limited = VRBM(max_hidden=3, potential=Unbounded(0.3), n_iter=2, random_state=0).fit(X)
     assert limited._whole.max_hidden == 3
 

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 import vrbm
 from vrbm.evaluation.path import path
 from vrbm.evaluation.pruning import prune
+from vrbm.training import window
 
 UNITS, IDLE, MU = 4, 150, 0.4
 
@@ -48,6 +49,8 @@ def test_normalization_and_gradient(pair):
     p = np.exp(-np.asarray(long.free_energy(states)) - _log_z(long))
     found = vrbm.exact.moments(endless)
     assert_allclose(found.mean_size, p @ np.asarray(long.mean_size(states)), rtol=1e-11)
+    priced = window.narrow(endless, endless.prices(), UNITS)
+    assert_allclose(vrbm.exact.moments(priced).mean_size, found.mean_size, rtol=1e-12)
     v = jnp.ones((1, 5))
 
     def free_energy(model, W):
@@ -100,7 +103,7 @@ def test_pruning(pair):
     assert prune(more).max_hidden == more.max_hidden
 
 
-@pytest.mark.parametrize("mu", [0.0, -1.0, float("nan"), float("inf"), "1"])
+@pytest.mark.parametrize("mu", [0.0, -1.0, float("nan"), float("inf"), "1", jnp.array(-1)])
 def test_only_positive_prices(mu):
     with pytest.raises(ValueError, match="mu is"):
         vrbm.Unbounded(mu)

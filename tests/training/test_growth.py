@@ -110,9 +110,20 @@ def test_a_price_that_is_too_low(rows, monkeypatch):
         list(train(layer(mu=0.01), rows, config(), KEY))
 
 
+def test_a_rate_that_is_too_large(rows, monkeypatch):
+    """Nothing overflows: each new unit is put to use."""
+    monkeypatch.setattr(growth, "PER_VISIBLE", 1)
+    fast = replace(config(), optimizer=Optimizer(learning_rate=30.0))
+    with pytest.raises(ValueError, match="lower the learning rate"):
+        list(train(layer(), rows, fast, KEY))
+
+
 def test_limits_that_make_no_sense(rows):
     with pytest.raises(ValueError, match="begins with 4 hidden units"):
         train(layer(), rows, config(max_units=3), KEY)
+    state = start(layer(), rows, config(), KEY)
+    with pytest.raises(ValueError, match="begins with 4 hidden units"):
+        train(None, rows, config(max_units=3), state=state)
     bounded = vrbm.GrandCanonicalRBM.initialize(KEY, 16, 4)
     with pytest.raises(ValueError, match="ends at max_hidden = 4"):
         train(bounded, rows, config(max_units=8), KEY)

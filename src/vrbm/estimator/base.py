@@ -293,11 +293,8 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
     ) -> None:
         X = self._validated(X, reset=not going_on)
         size, potential = self._size_and_potential(X.shape[1])
-        if going_on and not potential.is_unbounded and size != self._whole.max_hidden:
-            raise ValueError(
-                f"{self._size_name} is {size}, but the model has {self._whole.max_hidden}: set "
-                "warm_start=False and call fit to start anew."
-            )
+        if going_on:
+            self._check_stored(size, potential)
         rows = self._rows(X, sample_weight, going_on)
         if not going_on:
             self.random_state_ = check_random_state(self.random_state)
@@ -312,6 +309,18 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         self.history_ = self.history_ + later
         self.n_iter_ += len(later)
         self._describe(result.rows, rows.weights)
+
+    def _check_stored(self, size: int, potential: Potential) -> None:
+        """A model that goes on keeps its size; one without an end may have a limit above it."""
+        stored = self._whole.max_hidden
+        if potential.is_unbounded:
+            limit = self._limit()
+            size = stored if limit is None else min(limit, stored)
+        if size != stored:
+            raise ValueError(
+                f"{self._size_name} is {size}, but the model has {stored}: set "
+                "warm_start=False and call fit to start anew."
+            )
 
     def _rows(self, X: np.ndarray, sample_weight: Any, going_on: bool) -> fitting.Rows:
         weights = None

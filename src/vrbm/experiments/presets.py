@@ -198,7 +198,8 @@ _SETTINGS: tuple[tuple[float, int, float, int | None], ...] = (
     (0.3, 50, 1e-4, None),
     (0.3, 1000, 1e-1, None),
 )
-#: Rate times steps of a training: so much that ε falls below 0.1, from seeds or from given weights.
+#: Rate times steps of a training: so much that ε falls below 0.1, from seeds or from given weights;
+#: from weights of 1e-4 the ansatz does not come so far.
 _FROM_SEEDS, _FROM_WEIGHTS = 10_000, 4000
 #: K of the ansatz, where a layer without an end has no limit.
 _BOUND = 400

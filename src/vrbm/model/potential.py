@@ -205,7 +205,7 @@ class Unbounded(Potential):
         return True
 
     def __check_init__(self) -> None:
-        if not isinstance(self.mu, jax.Array) and not self.mu > 0:
+        if not isinstance(self.mu, jax.core.Tracer) and not np.all(np.asarray(self.mu) > 0):
             raise ValueError(f"mu is {self.mu}: a layer without an end needs a price above 0.")
 
     def value(self, W: Weights, b: HiddenBias, hidden: Unit) -> Scalar:
@@ -290,6 +290,10 @@ class Priced(Potential):
     def sizes(self, steps: Hidden) -> SizeScan:
         """As the potential that the prices come from."""
         return self.source.sizes(steps)
+
+    def idle_units(self, last: Scalar) -> Scalar:
+        """As the potential that the prices come from."""
+        return self.source.idle_units(last)
 
 
 class Custom(Potential):

@@ -25,8 +25,9 @@ from vrbm.typing import RandomKey
 FIRST = 4
 # The largest P(z ≥ K|v) at which the last unit stored is not needed.
 NEEDED = 0.05
-# Units beyond which no layer goes without a limit of its own: its price is too low for the data.
-MOST = 1 << 14
+# Units in use for each visible one, and units in all, beyond which no layer goes without a limit of
+# its own.
+PER_VISIBLE, MOST = 8, 1 << 14
 # Units that exist less often than this may be dropped again.
 UNUSED = 1e-6
 # Number of the key of the seeds: no epoch has it.
@@ -47,10 +48,11 @@ def grown(
 ) -> Carry:
     """The state with seeds added: at least half as many units again, or up to `most`."""
     old = carry.model.max_hidden
-    if most is None and old >= MOST:
+    if most is None and old >= _bound(carry.model):
         raise ValueError(
-            f"the hidden layer has grown to {old} units and needs more: take a larger price mu, or "
-            "set max_units."
+            f"the hidden layer has grown to {old} units for {carry.model.n_visible} visible ones, "
+            "and needs more. Likely cause: the training diverges, or the price is too low; lower "
+            "the learning rate, take a larger price mu, or set max_units."
         )
     new = next(width for width in window.widths(4 * old) if width >= 1.5 * old)
     new = new if most is None else min(new, most)
@@ -63,6 +65,12 @@ def grown(
         jnp.concatenate([carry.model.b, none]),
     )
     return _resized(carry, model, transformation, jnp.concatenate([carry.h_offset, none]))
+
+
+def _bound(model: GrandCanonicalRBM) -> float:
+    """Units in use, and idle ones until P(z ≥ K|v), which falls by e^{−μ} with each, is small."""
+    idle = -np.log(NEEDED) / float(model.chemical_potential())
+    return min(PER_VISIBLE * model.n_visible + idle, MOST)
 
 
 def shrunk(

@@ -91,8 +91,7 @@ class Record:
 def start(model: GrandCanonicalRBM, data: Any, config: Config, key: RandomKey) -> TrainState:
     """The state before the first epoch."""
     data = as_dataset(data)
-    _check(model, data)
-    _check_limit(model, config)
+    _check(model, data, config)
     dtype = model.W.dtype
     model = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), model)
     rows = jnp.asarray(some(model, data.train, data.domain, 10_000), dtype)
@@ -153,7 +152,7 @@ def train(
             state = replace(state, carry=replace(state.carry, optimizer=fresh))
     elif model is not None or key is not None:
         raise ValueError("state is given, and holds model and key: pass None for both.")
-    _check(state.model, data)
+    _check(state.model, data, config)
     observed = (Observed() if observed is None else observed).checked(data.train.shape)
     return _records(state, data, config, optimizer, list(callbacks), observed)
 
@@ -301,25 +300,20 @@ def _source(state: TrainState, data: Dataset, config: Config, in_memory: bool) -
     return Streamed(data.train, unit, data.domain, config.batch_size, seed)
 
 
-def _check(model: GrandCanonicalRBM, data: Dataset) -> None:
+def _check(model: GrandCanonicalRBM, data: Dataset, config: Config) -> None:
+    """The data fit the model, and a limit belongs to a layer without an end that is within it."""
     if data.n_visible != model.n_visible:
         raise ValueError(
             f"data {data.name!r} has {data.n_visible} values in a row, but the model has "
             f"{model.n_visible} visible units: make a model with n_visible = {data.n_visible}."
         )
-
-
-def _check_limit(model: GrandCanonicalRBM, config: Config) -> None:
-    """A limit belongs to a layer without an end, and is no less than it has."""
     most = config.max_units
-    if most is None:
-        return
-    if not model.potential.is_unbounded:
+    if most is not None and not model.potential.is_unbounded:
         raise ValueError(
             f"max_units is {most}, but the layer ends at max_hidden = {model.max_hidden}: leave it "
             "out, or take the potential Unbounded."
         )
-    if most < model.max_hidden:
+    if most is not None and most < model.max_hidden:
         raise ValueError(
             f"max_units is {most}, but the model begins with {model.max_hidden} hidden units: "
             "begin with fewer, or allow more."
