@@ -32,7 +32,8 @@ def likelihood(results: Results, name: str) -> list[Row]:
     of, heading = results.values, title(results, name)
     test, train = of(name, "test", "log_likelihood"), of(name, "train", "log_likelihood")
     lower, upper = of(name, "test", "lower"), of(name, "test", "upper")
-    remarks = [f"between {min(lower):.2f} and {max(upper):.2f}"] if lower and upper else []
+    all_of_them = (*test, *lower, *upper)  # where annealing fails, its two ways may cross
+    remarks = [f"between {min(all_of_them):.2f} and {max(all_of_them):.2f}"] if lower else []
     doubtful = sum(bool(numbers["remarks"]) for numbers in results.numbers[name].values())
     if doubtful:
         remarks.append(f"doubts for {doubtful} of {len(test)} seeds: see the notes")
