@@ -34,7 +34,9 @@ from vrbm.training import Config, Optimizer, Persistent, train
 
 SIZES = (16, 32, 64, 128, 256, 512)
 #: Price of a unit in nats, and the most units, of the layer that finds its size.
-PRICE, MOST = 0.03, 512
+PRICE, MOST = 0.1, 512
+#: Standard deviation of a normal prior of the weights, for all models.
+PRIOR = 0.3
 #: Epochs by data set, with about as many steps where rows are few.
 EPOCHS = {"ising": 100, "digits": 500, "nltcs": 100, "plants": 100, "mushrooms": 500, "dna": 500}
 
@@ -67,8 +69,11 @@ def trained(data: Dataset, size: int | None, scale: float, path: Path) -> dict[s
     config = Config(
         epochs=max(1, round(scale * EPOCHS[data.name])),
         batch_size=100,
-        negative=Persistent(k=10, chains=max(1, round(500 * scale))),
-        optimizer=Optimizer("adam", 2e-3, decay_from=0.3),
+        negative=Persistent(k=5, chains=max(1, round(500 * scale))),
+        optimizer=Optimizer("sgd", 0.03, decay_from=0.3),
+        centred=True,
+        penalty=1 / (2 * len(data.train) * PRIOR**2),
+        penalty_power=2.0,
     )
     began = time.perf_counter()
     (record,) = deque(train(model, data, config, jax.random.key(1)), maxlen=1)

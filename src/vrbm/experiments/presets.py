@@ -59,6 +59,21 @@ ISING_PAPER = Preset(
             max_hidden=256,
             potential=Constant(mu=0.03),
         ),
+        "vrbm-self-sized": Member(
+            "vRBM with μ = 0.1, persistent chains, centred gradients",
+            max_hidden=256,
+            config=Config(
+                epochs=160,
+                batch_size=200,
+                negative=Persistent(k=5, chains=500),
+                optimizer=Optimizer("sgd", learning_rate=0.03, decay_from=0.3),
+                centred=True,
+                penalty=1e-4,
+                penalty_power=2.0,
+            ),
+            potential=Constant(mu=0.1),
+            weight_scale=1e-2,
+        ),
         "rbm-likelihood": replace(
             _ISING_LIKELIHOOD,
             title="ordinary RBM, persistent chains",

@@ -23,7 +23,9 @@ def title(results: Results, name: str) -> str:
 
 def likelihood_members(results: Results) -> list[str]:
     """Members whose likelihood is reported: the main ones, and all that are trained for it."""
-    names = ("vrbm", "vrbm-likelihood", "vrbm-low-price", "rbm", "rbm-likelihood")
+    names = (
+        "vrbm", "vrbm-likelihood", "vrbm-low-price", "vrbm-self-sized", "rbm", "rbm-likelihood",
+    )  # fmt: skip
     return [name for name in names if results.has(name)]
 
 
