@@ -34,7 +34,7 @@ from vrbm.training import Config, Optimizer, Persistent, train
 
 SIZES = (16, 32, 64, 128, 256, 512)
 #: Price of a unit in nats, and the most units, of the layer that finds its size.
-PRICE, MOST = 0.1, 512
+PRICE, MOST = 0.03, 512
 #: Standard deviation of a normal prior of the weights, for all models.
 PRIOR = 0.3
 #: Epochs by data set, with about as many steps where rows are few.
