@@ -39,8 +39,6 @@ PRICE, MOST = 0.03, 512
 PRIOR = 0.3
 #: Epochs by data set, with about as many steps where rows are few.
 EPOCHS = {"ising": 100, "digits": 500, "nltcs": 100, "plants": 100, "mushrooms": 500, "dna": 500}
-
-
 #: Sets that are made, or come with the package.
 AT_HAND: dict[str, Callable[[], Dataset]] = {"ising": ising.paper_set, "digits": digits}
 
@@ -139,11 +137,12 @@ def main() -> None:
         parser.error(f"{', '.join(missing)} not found: pass --debd, or choose sets by --data.")
     options.folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / "sweep.json"
-    known = {"machine": machine(), "scale": options.scale, "results": {}}
+    settings = {"scale": options.scale, "price": PRICE, "most": MOST, "prior": PRIOR}
+    known = {"machine": machine(), "settings": settings, "results": {}}
     if path.exists():
         known = json.loads(path.read_text())
-        if known["scale"] != options.scale:
-            parser.error(f"{path} was made with --scale {known['scale']}: choose a new folder.")
+        if known["settings"] != settings:
+            parser.error(f"{path} was made with {known['settings']}: choose a new folder.")
     results = known["results"]
 
     def note(name: str, key: str, facts: dict[str, Any]) -> None:

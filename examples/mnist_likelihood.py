@@ -58,7 +58,8 @@ def report(model, data, annealed=100, temperatures=10_000):
         )
     for remark in found.remarks:
         print(remark)
-    return likelihood.lower, likelihood.upper
+    (test,) = (one.likelihood for one in found.splits if one.split == "test")
+    return test.lower, test.upper
 
 
 if __name__ == "__main__":

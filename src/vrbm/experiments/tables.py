@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from vrbm.experiments.results import Results, Row, row
+from vrbm.training import MeanField
 
 #: Observables of samples, for one spin of the mixture of temperatures.
 THERMODYNAMICS = {
@@ -23,10 +24,13 @@ def title(results: Results, name: str) -> str:
 
 def likelihood_members(results: Results) -> list[str]:
     """Members whose likelihood is reported: the main ones, and all that are trained for it."""
-    names = (
-        "vrbm", "vrbm-likelihood", "vrbm-low-price", "vrbm-self-sized", "rbm", "rbm-likelihood",
-    )  # fmt: skip
-    return [name for name in names if results.has(name)]
+    names = [
+        name
+        for name in results.numbers
+        if name in ("vrbm", "rbm")
+        or results.member(name)["config"]["negative"]["name"] != MeanField.__name__
+    ]
+    return sorted(names, key=lambda name: name.startswith("rbm"))
 
 
 def likelihood(results: Results, name: str) -> list[Row]:
@@ -34,8 +38,8 @@ def likelihood(results: Results, name: str) -> list[Row]:
     of, heading = results.values, title(results, name)
     test, train = of(name, "test", "log_likelihood"), of(name, "train", "log_likelihood")
     lower, upper = of(name, "test", "lower"), of(name, "test", "upper")
-    all_of_them = (*test, *lower, *upper)  # where annealing fails, its two ways may cross
-    remarks = [f"between {min(all_of_them):.2f} and {max(all_of_them):.2f}"] if lower else []
+    ends = (*test, *lower, *upper)  # where annealing fails, its bounds may cross
+    remarks = [f"between {min(ends):.2f} and {max(ends):.2f}"] if lower else []
     doubtful = sum(bool(numbers["remarks"]) for numbers in results.numbers[name].values())
     if doubtful:
         remarks.append(f"doubts for {doubtful} of {len(test)} seeds: see the notes")
