@@ -33,8 +33,8 @@ from vrbm.model import storage
 from vrbm.training import Config, Optimizer, Persistent, train
 
 SIZES = (16, 32, 64, 128, 256, 512)
-#: Price of a unit in nats, and the most units, of the layer that finds its size.
-PRICE, MOST = 0.03, 512
+#: The most units of the layer that finds its size.
+MOST = 256
 #: Standard deviation of a normal prior of the weights, for all models.
 PRIOR = 0.3
 #: Epochs by data set, with about as many steps where rows are few.
@@ -53,9 +53,15 @@ def load(name: str, debd: Path) -> Dataset:
     return Dataset(name=name, domain=Domain.BINARY, train=train_rows, validation=valid, test=test)
 
 
+def price(data: Dataset) -> float:
+    """N log n / 2n nats for n rows: what it takes to write down the weights of a unit."""
+    rows = len(data.train)
+    return data.n_visible * float(np.log(rows)) / (2 * rows)
+
+
 def trained(data: Dataset, size: int | None, scale: float, path: Path) -> dict[str, Any]:
     """One training: its seconds and mean size; the model is saved."""
-    potential = vrbm.Constant(mu=PRICE) if size is None else vrbm.FixedSize()
+    potential = vrbm.Constant(mu=price(data)) if size is None else vrbm.FixedSize()
     model = vrbm.GrandCanonicalRBM.initialize(
         jax.random.key(0),
         data.n_visible,
@@ -137,7 +143,7 @@ def main() -> None:
         parser.error(f"{', '.join(missing)} not found: pass --debd, or choose sets by --data.")
     options.folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / "sweep.json"
-    settings = {"scale": options.scale, "price": PRICE, "most": MOST, "prior": PRIOR}
+    settings = {"scale": options.scale, "most": MOST, "prior": PRIOR}
     known = {"machine": machine(), "settings": settings, "results": {}}
     if path.exists():
         known = json.loads(path.read_text())

@@ -62,6 +62,8 @@ def test_keys_and_orders_of_the_host_are_those_of_jax(kind):
     for number in (0, 1, 2**32 - 1):
         expected = jax.random.key_data(jax.random.fold_in(key, number))
         assert_array_equal(jax.random.key_data(random.fold_in(key, number)), expected)
+        expected = jax.random.key_data(jax.random.fold_in(jax.random.fold_in(key, number), 3))
+        assert_array_equal(jax.random.key_data(random.fold_in(key, number, 3)), expected)
     for n in (1, 2, 9, 3000):
         assert_array_equal(random.permutation(key, n), jax.random.permutation(key, n))
 

@@ -27,6 +27,7 @@ from vrbm.training import (
 from vrbm.training.gradient import Parameters, gradient
 from vrbm.training.observed import Observed
 from vrbm.training.source import Streamed
+from vrbm.training.step import batches
 
 KEY = jax.random.key(0)
 
@@ -201,6 +202,19 @@ def test_one_step_is_the_update_of_the_paper():
     for name in "Wbc":
         change = getattr(record.state.model, name) - getattr(model, name)
         assert_allclose(change, 0.2 * 0.2 * getattr(expected, name), atol=1e-12)
+
+
+@pytest.mark.parametrize("limit", [0, 1000])
+@pytest.mark.parametrize("dtype", [np.int8, np.float32])
+@pytest.mark.parametrize("length", [1, 3, 4, 9])
+def test_rows_are_taken_whole(length, dtype, limit, monkeypatch):
+    monkeypatch.setattr("vrbm.training.step.AT_ONCE", limit)
+    rows = np.random.default_rng(0).integers(-1, 2, (20, length)).astype(dtype)
+    order = jnp.asarray([[3, 0, 19, 3], [1, 2, 3, 4]])
+    for number, index in enumerate(order):
+        found = batches(jnp.asarray(rows), order)(jnp.asarray(number), index)
+        assert found.dtype == dtype
+        assert_array_equal(found, rows[np.asarray(index)])
 
 
 def test_parameters_that_overflow_in_the_last_step_are_found():

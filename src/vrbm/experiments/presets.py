@@ -113,6 +113,7 @@ _MNIST = Member(
     max_hidden=900,
     config=_mean_field(epochs=7000, rate=1.0, growth=4, batch_size=500),
     weight_scale=3e-3,
+    bias_from_data=True,
 )
 # Centred gradients are smaller, and stable at twice the rate.
 _MNIST_CENTRED = replace(
@@ -123,7 +124,6 @@ _MNIST_CENTRED = replace(
         optimizer=replace(_MNIST.config.optimizer, learning_rate=2.0),
         centred=True,
     ),
-    bias_from_data=True,
 )
 _MNIST_LIKELIHOOD = Member(
     "vRBM with the paper's μ, persistent chains",
@@ -140,8 +140,9 @@ MNIST_PAPER = Preset(
         "vrbm-p2": replace(
             _MNIST,
             title="vRBM with p = 2, in the same way",
-            config=_mean_field(epochs=2000, rate=1.0, growth=4, batch_size=500),
             potential=Penalizing(p=2.0),
+            weight_scale=1e-3,
+            bias_scale=0.0,
         ),
         "vrbm-centred": _MNIST_CENTRED,
         "rbm": replace(
@@ -150,6 +151,7 @@ MNIST_PAPER = Preset(
             max_hidden=200,
             config=_mean_field(epochs=1000, rate=0.3, growth=1),
             weight_scale=1e-2,
+            bias_from_data=False,
             potential=FixedSize(),
         ),
         "vrbm-likelihood": _MNIST_LIKELIHOOD,
@@ -168,6 +170,7 @@ _MNIST_QUICK = replace(
     max_hidden=400,
     config=_mean_field(epochs=200, rate=0.3, growth=1),
     weight_scale=1e-2,
+    bias_from_data=False,
 )
 MNIST_QUICK = Preset(
     experiment="mnist",
@@ -177,7 +180,11 @@ MNIST_QUICK = Preset(
     members={
         "vrbm": _MNIST_QUICK,
         "vrbm-p2": replace(
-            MNIST_PAPER.members["vrbm-p2"], max_hidden=400, config=_MNIST_QUICK.config, seeds=(0,)
+            _MNIST_QUICK,
+            title=MNIST_PAPER.members["vrbm-p2"].title,
+            potential=Penalizing(p=2.0),
+            weight_scale=3e-3,
+            seeds=(0,),
         ),
         "vrbm-centred": replace(
             _MNIST_QUICK,

@@ -4,6 +4,7 @@ The generator of JAX's own keys. `jax.random.uniform` runs its rounds in a loop 
 more than a layer's matrix product; here they are one fused pass (docs/design_notes.md).
 """
 
+import functools
 import math
 from typing import Any
 
@@ -61,14 +62,18 @@ def key_of_seed(seed: int) -> RandomKey:
     return _key(np.array([0, seed], np.uint32))
 
 
-def fold_in(key: RandomKey, number: int) -> RandomKey:
+def fold_in(key: RandomKey, *numbers: int) -> RandomKey:
     """The key `jax.random.fold_in(key, number)`, found by numpy: there is nothing to compile.
 
-    For numbers 0, 1, … these are also the keys of `jax.random.split`.
+    Several numbers are folded in one after the other. For 0, 1, … these are also the keys of
+    `jax.random.split`.
     """
     if not _is_threefry(key):
-        return jax.random.fold_in(key, number)
-    return _key(np.concatenate(_host_bits(key, np.array([number], np.uint32))))
+        return functools.reduce(jax.random.fold_in, numbers, key)
+    words = _words(key)
+    for number in numbers:
+        words = np.concatenate(_host_bits(words, np.array([number], np.uint32)))
+    return _key(words)
 
 
 def permutation(key: RandomKey, n: int) -> np.ndarray | jax.Array:
@@ -82,7 +87,7 @@ def permutation(key: RandomKey, n: int) -> np.ndarray | jax.Array:
     order = np.arange(n, dtype=np.int32)
     for _ in range(math.ceil(3 * math.log(n) / math.log(2**32 - 1))):
         key, draw = fold_in(key, 0), fold_in(key, 1)
-        x, y = _host_bits(draw, np.arange(n, dtype=np.uint32))
+        x, y = _host_bits(_words(draw), np.arange(n, dtype=np.uint32))
         order = order[np.argsort(x ^ y, kind="stable")]
     return order
 
@@ -96,8 +101,11 @@ def _is_threefry(key: RandomKey) -> bool:
     return typed and str(jax.random.key_impl(key)) == THREEFRY
 
 
-def _host_bits(key: RandomKey, counter: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The random words of entries `counter`, as `bits` has them."""
-    first, second = np.split(np.asarray(jax.random.key_data(key)), 2)
-    x, y = _threefry(first, second, np.zeros_like(counter), counter)
+def _words(key: RandomKey) -> np.ndarray:
+    return np.asarray(jax.random.key_data(key))
+
+
+def _host_bits(words: np.ndarray, counter: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The random words of entries `counter`, as `bits` has them, for the two words of a key."""
+    x, y = _threefry(words[:1], words[1:], np.zeros_like(counter), counter)
     return x, y

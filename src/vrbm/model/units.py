@@ -121,8 +121,16 @@ def _softplus(x: Field) -> Field:
     return jnp.maximum(x, 0) + _log_1_plus_exp(-jnp.abs(x))
 
 
+@jax.custom_jvp
+def _sigmoid(x: Field) -> Field:
+    """σ(x), with the exponential that log(1 + e^x) has too, so that one pass serves both."""
+    e = jnp.exp(-jnp.abs(x))
+    return jnp.where(x < 0, e, 1) / (1 + e)
+
+
 _log_2cosh.defjvps(lambda dx, _, x: jnp.tanh(x) * dx)
-_softplus.defjvps(lambda dx, _, x: jax.nn.sigmoid(x) * dx)
+_softplus.defjvps(lambda dx, _, x: _sigmoid(x) * dx)
+_sigmoid.defjvps(lambda dx, mean, x: mean * _sigmoid(-x) * dx)
 
 
 class Spin(Unit):
@@ -163,7 +171,7 @@ class Binary(Unit):
 
     def mean(self, x: Field) -> Field:
         """⟨s⟩ = σ(x)."""
-        return jax.nn.sigmoid(x)
+        return _sigmoid(x)
 
     def field(self, mean: Field) -> Field:
         """x = log⟨s⟩ − log(1 − ⟨s⟩)."""
@@ -181,4 +189,4 @@ class Binary(Unit):
         [0, 1) they would happen too often.
         """
         u = random.uniform(key, x.shape, x.dtype)
-        return (u <= jax.nn.sigmoid(x)).astype(x.dtype)
+        return (u <= _sigmoid(x)).astype(x.dtype)

@@ -73,15 +73,17 @@ def gradient(
     rest = model.max_hidden - width
     if residual is None:
         share = 1 if weights is None else weights.mean()
-        model_mean = -share * _parts(fantasy.mean)
-        W = _correlation(_parts(data.mean, weights), data.v, model_mean, fantasy.v)
+        part = share * len(data.v) / len(fantasy.v)
+        h = _weighted(data.mean, weights)
+        W = _correlation(h, data.v, -part * fantasy.mean, fantasy.v) / len(data.v)
         b = _average(data.mean, weights) - share * _average(fantasy.mean)
         c = _average(data.v, weights) - share * _average(fantasy.v)
         excess = _average(data.sizes.survival, weights) - share * _average(fantasy.sizes.survival)
         beyond = _average(data.sizes.beyond, weights) - share * _average(fantasy.sizes.beyond)
     else:
         h = data.mean - fantasy.mean
-        W = _correlation(_parts(h, weights), data.v, _parts(fantasy.mean, weights), residual)
+        W = _correlation(_weighted(h, weights), data.v, _weighted(fantasy.mean, weights), residual)
+        W = W / len(h)
         b, c = _average(h, weights), _average(residual, weights)
         excess = _average(data.sizes.survival - fantasy.sizes.survival, weights)
         beyond = _average(data.sizes.beyond - fantasy.sizes.beyond, weights)
@@ -99,9 +101,9 @@ def _average(x: Field, weights: Batch | None = None) -> Field:
     return dot(jnp.ones(len(x), x.dtype) if weights is None else weights, x) / len(x)
 
 
-def _parts(h: Hidden, weights: Batch | None = None) -> Hidden:
-    """The part w h / batch that each row has in an average."""
-    return h / len(h) if weights is None else h * (weights / len(h))[:, None]
+def _weighted(h: Hidden, weights: Batch | None) -> Hidden:
+    """w h for each row."""
+    return h if weights is None else h * weights[:, None]
 
 
 def _correlation(h: Hidden, v: Visible, more_h: Field, more_v: Field) -> Weights:

@@ -208,8 +208,7 @@ def _epoch(
     observed: Observed,
 ) -> tuple[TrainState, dict[str, Any]]:
     """All blocks of an epoch, each with a window, or a layer, that was wide enough."""
-    epoch_key = random.fold_in(state.key, state.epoch)
-    data_key, step_key = random.fold_in(epoch_key, 0), random.fold_in(epoch_key, 1)
+    data_key = random.fold_in(state.key, state.epoch, 0)
     carry, repeats = state.carry, 0
     is_unbounded = carry.model.potential.is_unbounded
     use_window = config.window and not is_unbounded
@@ -218,7 +217,7 @@ def _epoch(
     blocks: list[Steps] = []
     done = 0
     for number, (rows, order) in enumerate(source.blocks(state.epoch, data_key)):
-        key = random.fold_in(step_key, number)
+        key = random.fold_in(state.key, state.epoch, 1, number)
         may_rest = state.epoch * source.batches + done >= RESTLESS
         while True:
             rests = may_rest and resting.applies(carry.model, rules, width)
@@ -284,11 +283,12 @@ def _next_width(model: GrandCanonicalRBM, survival: np.ndarray, width: int | Non
 def _stop_if_diverged(steps: Steps, epoch: int, done: int, constant_columns: int) -> None:
     """Raise for the first step after which a gradient or a parameter is not finite."""
     shown = steps.shown
-    bad = ~(np.isfinite(shown.norms) & np.isfinite(shown.largest))
+    bad = ~np.isfinite(shown.norms)
+    bad[-1] |= ~np.isfinite(steps.largest)
     if not bad.any():
         return
     step, tensor = (int(i) for i in np.argwhere(bad)[0])
-    mu, weight = float(shown.price[step]), float(shown.largest[max(step - 1, 0), 0])
+    mu, weight = float(shown.price[step]), float(shown.weight[max(step - 1, 0)])
     raise Diverged(epoch, done + step + 1, "Wbc"[tensor], mu, weight, constant_columns)
 
 

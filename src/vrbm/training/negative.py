@@ -7,7 +7,7 @@ step; `info.v` holds visible values that stand for the model; the gradient takes
 import functools
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import equinox as eqx
 import jax
@@ -16,33 +16,20 @@ import jax.numpy as jnp
 from vrbm.model import GrandCanonicalRBM, checks, layer_size
 from vrbm.model.layer_size import SizeScan
 from vrbm.model.rbm import Response
-from vrbm.typing import Chains, Field, RandomKey, Scalar, Sizes, Visible, Windowed
+from vrbm.typing import Chains, Field, RandomKey, Sizes, Visible
 
 SizeRule = Literal["mean", "probable", "sample"]
 
 
-class Met(NamedTuple):
-    """What the visible values that a kernel met say about the size, at most."""
-
-    log_edge: Scalar
-    """log P(z = K|v): what a narrower layer would have cut off"""
-    survival: Windowed
-    """P(z ≥ a|v), (K,)"""
+def met(response: Response) -> Field:
+    """The largest P(z ≥ a|v) over all rows, (1, K)."""
+    survival = response.sizes.survival
+    return survival.reshape(-1, survival.shape[-1]).max(axis=0, keepdims=True)
 
 
-def met(*responses: Response) -> Met:
-    """The largest log P(z = K|v) and P(z ≥ a|v) over all rows of all v."""
-
-    def of(sizes: SizeScan) -> Met:
-        survival = sizes.survival.reshape(-1, sizes.survival.shape[-1])
-        return Met(sizes.log_last.max(), survival.max(axis=0))
-
-    return functools.reduce(most, (of(response.sizes) for response in responses))
-
-
-def most(one: Met, other: Met) -> Met:
-    """The larger of both."""
-    return Met(*(jnp.maximum(a, b) for a, b in zip(one, other, strict=True)))
+def most(*sizes: Field) -> Field:
+    """The largest of them, entry by entry."""
+    return functools.reduce(jnp.maximum, sizes)
 
 
 class Info(eqx.Module):
@@ -54,8 +41,8 @@ class Info(eqx.Module):
     """v_data − v with all its digits, where the rows of v belong to those of the data; else None"""
     data: Response
     """the hidden layer given the data"""
-    met: Met
-    """sizes at the data and at the values on the way to v"""
+    met: Field
+    """the largest P(z ≥ a|v) at the data and on the way to v, (`NegativePhase.rows_met`, K)"""
     swap_rates: Field
     """expected acceptance of a swap between neighbouring replicas, (replicas − 1,); else (0,)"""
 
@@ -74,6 +61,13 @@ class NegativePhase(eqx.Module):
     def reconstruction(self) -> "MeanField":
         """The mean-field iterations by which a training with this phase is watched."""
         return MeanField(k=1)
+
+    def rows_met(self, batch: int) -> int:
+        """Rows of the `met` of a batch: 1, the largest of all, or one for each row of the data.
+
+        What is kept row by row is reduced once in a block instead of several times in each step.
+        """
+        return 1
 
     @abstractmethod
     def __call__(
@@ -113,13 +107,17 @@ class MeanField(NegativePhase):
         """Its own iterations."""
         return self
 
-    def fields(self, model: GrandCanonicalRBM, v: Visible, key: RandomKey) -> tuple[Visible, Met]:
+    def rows_met(self, batch: int) -> int:
+        """One for each row: all iterations are of the rows of the data."""
+        return batch
+
+    def fields(self, model: GrandCanonicalRBM, v: Visible, key: RandomKey) -> tuple[Visible, Field]:
         """The fields y on the visible units in the last iteration, and the sizes met."""
         return self._iterate(model, model.response(v), key)
 
     def _iterate(
         self, model: GrandCanonicalRBM, response: Response, key: RandomKey
-    ) -> tuple[Visible, Met]:
+    ) -> tuple[Visible, Field]:
         responses: list[Response] = []
         y = response.v
         for iteration in range(self.k):
@@ -127,7 +125,7 @@ class MeanField(NegativePhase):
             sizes, h = responses[-1].sizes, responses[-1].mean
             z = SIZE_RULES[self.size_rule](sizes, jax.random.fold_in(key, iteration))
             y = model.visible_fields(h, z)
-        return y, met(*responses)
+        return y, most(*(response.sizes.survival for response in responses))
 
     def __call__(
         self, model: GrandCanonicalRBM, state: None, v: Visible, key: RandomKey
@@ -189,10 +187,10 @@ def gibbs_step(model: GrandCanonicalRBM, response: Response, key: RandomKey) -> 
 
 def gibbs_chain(
     model: GrandCanonicalRBM, response: Response, key: RandomKey, k: int
-) -> tuple[Visible, Met]:
+) -> tuple[Visible, Field]:
     """k Gibbs steps from the v of a response, and the sizes met before each."""
 
-    def step(carry: tuple[Visible, Met], key: RandomKey) -> tuple[tuple[Visible, Met], None]:
+    def step(carry: tuple[Visible, Field], key: RandomKey) -> tuple[tuple[Visible, Field], None]:
         v, sizes = carry
         response = model.response(v)
         return (gibbs_step(model, response, key), most(sizes, met(response))), None

@@ -14,8 +14,8 @@ from jaxtyping import Array
 
 from vrbm.model import GrandCanonicalRBM
 from vrbm.model.rbm import Response
-from vrbm.training.negative import Met, gibbs_step, met, most
-from vrbm.typing import Batch, Chains, Missing, MissingInRows, RandomKey, Rows, RowWeights
+from vrbm.training.negative import gibbs_step, met, most
+from vrbm.typing import Batch, Chains, Field, Missing, MissingInRows, RandomKey, Rows, RowWeights
 
 #: Clamped Gibbs steps for the missing entries of a row each time that it is visited.
 SWEEPS = 3
@@ -59,7 +59,7 @@ class Observed(eqx.Module):
 
     def complete(
         self, model: GrandCanonicalRBM, completed: Rows, index: Array, key: RandomKey
-    ) -> tuple[Chains, Rows, Met]:
+    ) -> tuple[Chains, Rows, Field]:
         """The batch with its missing entries drawn anew, all rows with it, and the sizes met."""
         assert self.missing is not None
         key = jax.random.fold_in(key, COMPLETION)
@@ -76,14 +76,14 @@ def clamped_step(
 
 def clamped_chain(
     model: GrandCanonicalRBM, v: Chains, missing: Missing, key: RandomKey, k: int
-) -> tuple[Chains, Met]:
+) -> tuple[Chains, Field]:
     """k clamped Gibbs steps, and the sizes met before each."""
 
-    def step(carry: tuple[Chains, Met], key: RandomKey) -> tuple[tuple[Chains, Met], None]:
+    def step(carry: tuple[Chains, Field], key: RandomKey) -> tuple[tuple[Chains, Field], None]:
         v, sizes = carry
         response = model.response(v)
         return (clamped_step(model, response, missing, key), most(sizes, met(response))), None
 
-    none = Met(jnp.asarray(-jnp.inf, v.dtype), jnp.zeros(model.max_hidden, v.dtype))
+    none = jnp.zeros((1, model.max_hidden), v.dtype)
     (v, sizes), _ = jax.lax.scan(step, (v, none), jax.random.split(key, k))
     return v, sizes

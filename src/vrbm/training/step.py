@@ -1,12 +1,14 @@
 """The compiled steps of a training: all steps of a block in one scan, without the host."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from vrbm.model import GrandCanonicalRBM
@@ -35,6 +37,10 @@ from vrbm.typing import (
 
 # Rate at which the hidden offsets of centred training follow ⟨h⟩.
 OFFSET_RATE = 0.01
+# Bytes in a word.
+WORD = 4
+# Bytes of rows that may be copied in the order of a block's batches.
+AT_ONCE = 1 << 28
 
 
 class Carry(eqx.Module):
@@ -67,13 +73,23 @@ class Shown(NamedTuple):
 
     norms: Field
     """of the gradient of W, b and c, (3,)"""
-    largest: Field
-    """absolute value in W, b and c after the step, (3,)"""
+    weight: Scalar
+    """the largest |w| after the step"""
     price: Scalar
     """the largest"""
     delta_size: Scalar
     swap_rates: Field
     """(replicas − 1,)"""
+
+    def row(self) -> Field:
+        """All in one array, which is stored in one pass."""
+        scalars = jnp.stack([self.weight, self.price, self.delta_size])
+        return jnp.concatenate([self.norms, scalars, self.swap_rates])
+
+    @classmethod
+    def of_rows(cls, rows: Field) -> "Shown":
+        """The same of several steps, from their rows (steps, …)."""
+        return cls(rows[:, :3], rows[:, 3], rows[:, 4], rows[:, 5], rows[:, 6:])
 
 
 class Steps(NamedTuple):
@@ -82,9 +98,11 @@ class Steps(NamedTuple):
     shown: Shown
     """of each step"""
     log_missing: Scalar
-    """the largest log P(z = A|v) T_A met"""
+    """a bound on the log P(z = A|v) T_A met"""
     survival: Windowed
     """the largest P(z ≥ a|v) met, (A,)"""
+    largest: Field
+    """absolute value in W, b and c at the end, (3,)"""
     misfit: Scalar
     """by how much μ was off at the end of a span in which units rested, relative to it"""
 
@@ -159,14 +177,36 @@ class Alone(Surroundings):
 class Seen(NamedTuple):
     """The extremes over the steps so far."""
 
-    log_missing: Scalar
-    """the largest log P(z = A|v) T_A"""
-    survival: Windowed
-    """the largest P(z ≥ a|v), (A,)"""
+    log_tail: Scalar
+    """the largest log T_A, where it has to be known in each step; else 0"""
+    survival: Field
+    """the largest P(z ≥ a|v), (rows, A)"""
     numbers: Field
     """the largest absolute value of each of the numbers that describe the surroundings"""
     price: Scalar
     """the smallest"""
+
+    def log_missing(self) -> Scalar:
+        """A bound on log P(z = A|v) T_A; probabilities below the smallest number count as it."""
+        smallest = float(np.finfo(np.dtype(self.survival.dtype)).tiny)
+        return jnp.log(jnp.maximum(self.survival[:, -1].max(), smallest)) + self.log_tail
+
+
+def batches(rows: jax.Array, order: jax.Array) -> Callable[[jax.Array, jax.Array], jax.Array]:
+    """A function of the number and the row numbers of a batch that gives its rows.
+
+    Looking up an entry has its price on a CPU. So rows of 8 bits are looked up in words of 32, all
+    at once for the steps ahead, as long as the copy is small.
+    """
+    length = rows.shape[1]
+    if rows.dtype.itemsize > 1 or order.size * length > AT_ONCE:
+        return lambda _, index: rows.at[index].get(mode="promise_in_bounds")
+    padded = jnp.pad(rows, ((0, 0), (0, -length % WORD)))
+    words = jax.lax.bitcast_convert_type(padded.reshape(len(rows), -1, WORD), jnp.int32)
+    found = words.at[order].get(mode="promise_in_bounds")
+    entries = jax.lax.bitcast_convert_type(found, rows.dtype)
+    ready = entries.reshape(*order.shape, -1)[..., :length]
+    return lambda number, _: ready[number]
 
 
 def scan(
@@ -182,10 +222,12 @@ def scan(
 ) -> tuple[Carry, Field, Seen, Shown]:
     """The steps for batches `order` (steps, batch), with a key for each."""
     dtype = carry.model.W.dtype
+    batch = batches(rows, order)
+    rows_met = rules.negative.rows_met(order.shape[1])
 
     def step(state: tuple[Carry, Field, Seen], inputs: Any) -> Any:
-        (carry, numbers, seen), (index, key) = state, inputs
-        model, v = carry.model, rows.at[index].get(mode="promise_in_bounds").astype(dtype)
+        (carry, numbers, seen), (number, index, key) = state, inputs
+        model, v = carry.model, batch(number, index).astype(dtype)
         prices, pull = jax.vjp(
             lambda W, b, others: surroundings.prices(model, W, b, others),
             model.W,
@@ -218,23 +260,35 @@ def scan(
         if rules.centred:
             change = uncentred(Parameters(*change), carry.v_offset, h_offset)
         new = Carry(moved(model, change), optimizer, negative, carry.v_offset, h_offset, completed)
-        sizes = most(info.met, met(fantasy))
+        shown_rows = fantasy.sizes.survival if rows_met > 1 else met(fantasy)
+        sizes = most(info.met, shown_rows)
         sizes = sizes if filling is None else most(sizes, filling)
-        missing = sizes.log_edge + surroundings.log_tail(model, prices, width)
         seen = Seen(
-            jnp.maximum(seen.log_missing, missing),
-            jnp.maximum(seen.survival, sizes.survival),
+            jnp.maximum(seen.log_tail, surroundings.log_tail(model, prices, width)),
+            most(seen.survival, sizes),
             jnp.maximum(seen.numbers, jnp.abs(numbers + moves)),
             jnp.minimum(seen.price, prices.min()),
         )
-        largest = jnp.stack([jnp.maximum(x.max(), -x.min()) for x in parameters(new.model)])
-        shown = Shown(norms, largest, prices.max(), statistics.delta_size, info.swap_rates)
-        return (new, numbers + moves, seen), shown
+        shown = Shown(
+            norms, _largest(new.model.W), prices.max(), statistics.delta_size, info.swap_rates
+        )
+        return (new, numbers + moves, seen), shown.row()
 
     nothing = jnp.asarray(jnp.inf, dtype)
-    seen = Seen(-nothing, jnp.zeros(width, dtype), jnp.zeros_like(numbers), nothing)
-    (carry, numbers, seen), shown = jax.lax.scan(step, (carry, numbers, seen), (order, keys))
-    return carry, numbers, seen, shown
+    seen = Seen(-nothing, jnp.zeros((rows_met, width), dtype), jnp.zeros_like(numbers), nothing)
+    inputs = jnp.arange(len(order)), order, keys
+    (carry, numbers, seen), shown = jax.lax.scan(step, (carry, numbers, seen), inputs)
+    return carry, numbers, seen, Shown.of_rows(shown)
+
+
+def _largest(x: Field) -> Scalar:
+    """The largest |x|."""
+    return jnp.maximum(x.max(), -x.min())
+
+
+def largest_of(model: GrandCanonicalRBM) -> Field:
+    """The largest absolute value in W, b and c, (3,)."""
+    return jnp.stack([_largest(x) for x in parameters(model)])
 
 
 @eqx.filter_jit
@@ -252,4 +306,5 @@ def run(
     none = jnp.zeros(0, dtype)
     keys = jax.random.split(key, len(order))
     new, _, seen, shown = scan(carry, none, rows, order, keys, width, rules, Alone(), observed)
-    return new, Steps(shown, seen.log_missing, seen.survival, jnp.zeros((), dtype))
+    missing, largest = seen.log_missing(), largest_of(new.model)
+    return new, Steps(shown, missing, seen.survival.max(axis=0), largest, jnp.zeros((), dtype))

@@ -10,7 +10,6 @@ v_j of two replicas is accepted with probability
 which leaves the product of the marginals invariant.
 """
 
-import functools
 from collections.abc import Callable
 
 import equinox as eqx
@@ -19,7 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from vrbm.model import GrandCanonicalRBM, checks
-from vrbm.training.negative import Info, Met, NegativePhase, gibbs_chain, met, most
+from vrbm.training.negative import Info, NegativePhase, gibbs_chain, met, most
 from vrbm.typing import Field, RandomKey, Visible, VisibleBias
 
 
@@ -82,7 +81,7 @@ class Tempered(NegativePhase):
         """k Gibbs steps in every replica, then swaps of even or odd neighbours."""
         gibbs_key, swap_key = jax.random.split(key)
 
-        def chain(beta: Field, v: Visible, key: RandomKey) -> tuple[Visible, Met]:
+        def chain(beta: Field, v: Visible, key: RandomKey) -> tuple[Visible, Field]:
             replica = tempered(model, beta, state.base)
             return gibbs_chain(replica, replica.response(v), key, self.k)
 
@@ -94,18 +93,18 @@ class Tempered(NegativePhase):
 
         swapped, rejection = exchange(free_energy, state.betas, moved, state.parity, swap_key)
 
-        def sizes_of(beta: Field, v: Visible) -> Met:
+        def sizes_of(beta: Field, v: Visible) -> Field:
             return met(tempered(model, beta, state.base).response(v))
 
         data = model.response(v)
         asked = (
-            jax.tree.map(lambda x: x[None], met(data)),
+            met(data)[None],
             on_the_way,
             jax.vmap(sizes_of)(state.betas, moved),
             jax.vmap(sizes_of)(state.betas[:-1], moved[1:]),
             jax.vmap(sizes_of)(state.betas[1:], moved[:-1]),
         )
-        sizes = functools.reduce(most, (Met(*(x.max(axis=0) for x in m)) for m in asked))
+        sizes = most(*(sizes.max(axis=0) for sizes in asked))
         new = Replicas(
             v=swapped,
             betas=state.betas,
