@@ -75,7 +75,7 @@ def gradient(
         share = 1 if weights is None else weights.mean()
         part = share * len(data.v) / len(fantasy.v)
         h = _weighted(data.mean, weights)
-        W = _correlation(h, data.v, -part * fantasy.mean, fantasy.v) / len(data.v)
+        W = _correlation(h, data.v, -part * fantasy.mean, fantasy.v)
         b = _average(data.mean, weights) - share * _average(fantasy.mean)
         c = _average(data.v, weights) - share * _average(fantasy.v)
         excess = _average(data.sizes.survival, weights) - share * _average(fantasy.sizes.survival)
@@ -83,7 +83,6 @@ def gradient(
     else:
         h = data.mean - fantasy.mean
         W = _correlation(_weighted(h, weights), data.v, _weighted(fantasy.mean, weights), residual)
-        W = W / len(h)
         b, c = _average(h, weights), _average(residual, weights)
         excess = _average(data.sizes.survival - fantasy.sizes.survival, weights)
         beyond = _average(data.sizes.beyond - fantasy.sizes.beyond, weights)
@@ -107,13 +106,19 @@ def _weighted(h: Hidden, weights: Batch | None) -> Hidden:
 
 
 def _correlation(h: Hidden, v: Visible, more_h: Field, more_v: Field) -> Weights:
-    """The sum of h_a v_i over rows and over more rows, (K, N).
+    """The sum of h_a v_i over rows and over more rows, divided by the number of rows, (K, N).
 
-    Where the rows hold few numbers beside K N, one product of all rows saves a pass over K N.
+    What is divided is the smaller: the rows, or their product. Where the rows hold few numbers
+    beside K N, one product of all rows saves a pass over K N.
     """
+    few = len(v) < v.shape[1]
+    if few:
+        h, more_h = h / len(v), more_h / len(v)
     if JOINED * (len(v) + len(more_v)) * (h.shape[1] + v.shape[1]) < h.shape[1] * v.shape[1]:
-        return dot(jnp.concatenate([h, more_h]).T, jnp.concatenate([v, more_v]))
-    return dot(h.T, v) + dot(more_h.T, more_v)
+        product = dot(jnp.concatenate([h, more_h]).T, jnp.concatenate([v, more_v]))
+    else:
+        product = dot(h.T, v) + dot(more_h.T, more_v)
+    return product if few else product / len(v)
 
 
 def centred(gradient: Parameters, v_offset: VisibleBias, h_offset: HiddenBias) -> Parameters:
