@@ -24,7 +24,7 @@ def measured(machine, data):
 
 
 def main(
-    shifts=True, max_hidden=None, sizes=(25, 50, 100, 200), n_iter=10, picture="digits_features.png"
+    shifts=True, max_hidden=None, sizes=(25, 50, 100, 200), n_iter=50, picture="digits_features.png"
 ):
     """Measure, print and draw; the results by name."""
     data = shifted_digits(shifts)

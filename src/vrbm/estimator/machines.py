@@ -9,6 +9,8 @@ from vrbm.model.potential import as_potential
 
 #: Without max_hidden: so many hidden units for each column, and at most so many in all.
 UNITS_PER_COLUMN, MOST_UNITS = 8, 512
+#: Passes over the data. On digits ten are too few: docs/design_notes.md.
+EPOCHS = 50
 #: Units with which a layer without an end begins: some to spare, since each growth compiles.
 FIRST_UNITS = 16
 
@@ -83,7 +85,7 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
         max_hidden: int | None = None,
         *,
         potential: Any = 0.2,
-        n_iter: int = 10,
+        n_iter: int = EPOCHS,
         learning_rate: float = 0.1,
         batch_size: int = 10,
         n_chains: int = 10,
@@ -136,7 +138,7 @@ class RBM(Machine):  # noqa: D101
         self,
         n_hidden: int = 100,
         *,
-        n_iter: int = 10,
+        n_iter: int = EPOCHS,
         learning_rate: float = 0.1,
         batch_size: int = 10,
         n_chains: int = 10,

@@ -224,7 +224,7 @@ def _epoch(
             run = resting.run if rests else step.run
             new, steps = run(carry, rows, order, key, width, rules, observed)
             steps = jax.device_get(steps)
-            _stop_if_diverged(steps, state.epoch + 1, done, constant_columns)
+            _stop_if_diverged(carry.model, steps, state.epoch + 1, done, constant_columns)
             most_units = carry.model.max_hidden
             is_wide = width == most_units or window.is_exact(float(steps.log_missing), dtype)
             lacks = is_unbounded and growth.is_needed(steps.survival, config.max_units)
@@ -280,15 +280,17 @@ def _next_width(model: GrandCanonicalRBM, survival: np.ndarray, width: int | Non
     return width if fit <= width else window.fitting(model.max_hidden, max(fit, 2 * width))
 
 
-def _stop_if_diverged(steps: Steps, epoch: int, done: int, constant_columns: int) -> None:
-    """Raise for the first step after which a gradient or a parameter is not finite."""
+def _stop_if_diverged(
+    before: GrandCanonicalRBM, steps: Steps, epoch: int, done: int, constant_columns: int
+) -> None:
+    """Raise for the first step with a gradient that is not finite, or parameters at the end."""
     shown = steps.shown
     bad = ~np.isfinite(shown.norms)
     bad[-1] |= ~np.isfinite(steps.largest)
     if not bad.any():
         return
     step, tensor = (int(i) for i in np.argwhere(bad)[0])
-    mu, weight = float(shown.price[step]), float(shown.weight[max(step - 1, 0)])
+    mu, weight = float(shown.price[step]), float(np.abs(np.asarray(before.W)).max())
     raise Diverged(epoch, done + step + 1, "Wbc"[tensor], mu, weight, constant_columns)
 
 

@@ -130,11 +130,11 @@ class MeanField(NegativePhase):
     def __call__(
         self, model: GrandCanonicalRBM, state: None, v: Visible, key: RandomKey
     ) -> tuple[None, Info]:
-        """⟨v⟩ after k iterations."""
+        """⟨v⟩ after k iterations, found from its residual: one exponential less."""
         data = model.response(v)
         y, sizes = self._iterate(model, data, key)
         residual = model.visible.residual(v, y)
-        return None, Info(model.visible.mean(y), residual, data, sizes, jnp.zeros(0, v.dtype))
+        return None, Info(v - residual, residual, data, sizes, jnp.zeros(0, v.dtype))
 
 
 class Gibbs(NegativePhase):

@@ -73,8 +73,6 @@ class Shown(NamedTuple):
 
     norms: Field
     """of the gradient of W, b and c, (3,)"""
-    weight: Scalar
-    """the largest |w| after the step"""
     price: Scalar
     """the largest"""
     delta_size: Scalar
@@ -83,13 +81,13 @@ class Shown(NamedTuple):
 
     def row(self) -> Field:
         """All in one array, which is stored in one pass."""
-        scalars = jnp.stack([self.weight, self.price, self.delta_size])
+        scalars = jnp.stack([self.price, self.delta_size])
         return jnp.concatenate([self.norms, scalars, self.swap_rates])
 
     @classmethod
     def of_rows(cls, rows: Field) -> "Shown":
         """The same of several steps, from their rows (steps, …)."""
-        return cls(rows[:, :3], rows[:, 3], rows[:, 4], rows[:, 5], rows[:, 6:])
+        return cls(rows[:, :3], rows[:, 3], rows[:, 4], rows[:, 5:])
 
 
 class Steps(NamedTuple):
@@ -269,9 +267,7 @@ def scan(
             jnp.maximum(seen.numbers, jnp.abs(numbers + moves)),
             jnp.minimum(seen.price, prices.min()),
         )
-        shown = Shown(
-            norms, _largest(new.model.W), prices.max(), statistics.delta_size, info.swap_rates
-        )
+        shown = Shown(norms, prices.max(), statistics.delta_size, info.swap_rates)
         return (new, numbers + moves, seen), shown.row()
 
     nothing = jnp.asarray(jnp.inf, dtype)
@@ -281,14 +277,9 @@ def scan(
     return carry, numbers, seen, Shown.of_rows(shown)
 
 
-def _largest(x: Field) -> Scalar:
-    """The largest |x|."""
-    return jnp.maximum(x.max(), -x.min())
-
-
 def largest_of(model: GrandCanonicalRBM) -> Field:
     """The largest absolute value in W, b and c, (3,)."""
-    return jnp.stack([_largest(x) for x in parameters(model)])
+    return jnp.stack([jnp.abs(x).max() for x in parameters(model)])
 
 
 @eqx.filter_jit
