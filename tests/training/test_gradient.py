@@ -172,3 +172,27 @@ def test_one_product_of_all_rows_is_the_sum_of_two(kernel, weights, monkeypatch)
         )
     for one, two in zip(*found, strict=True):
         assert_allclose(one, two, atol=1e-14)
+
+
+@pytest.mark.parametrize("rows", [1, 4, 30])
+@pytest.mark.parametrize("kernel", [MeanField(), Persistent(chains=7)])
+def test_weights_move_by_plain_averages(kernel, rows):
+    """Rows or their product are divided, whichever is smaller."""
+    model = Oracle("binary", "binary", n=5, k=6, seed=3, potential="constant").model
+    v = jnp.asarray(vrbm.exact.states(model.visible, 5)[:rows])
+    weights = jnp.linspace(0.5, 1.5, rows)
+    prices, pull = jax.vjp(
+        lambda W, b, _: model.potential.prices(W, b, model.hidden), model.W, model.b, jnp.zeros(0)
+    )
+    view = window.narrow(model, prices, model.max_hidden)
+    key = jax.random.key(0)
+    _, info = kernel(view, kernel.start(view, v, key), v, key)
+    data, fantasy = info.data, view.response(info.v)
+    found = gradient(model, pull, data, fantasy, info.residual, weights)[0].W
+    w = np.asarray(weights)
+    expected = np.einsum("r,ra,ri->ai", w, data.mean, v) / rows
+    if info.residual is None:
+        expected -= w.mean() * np.einsum("ra,ri->ai", fantasy.mean, info.v) / len(info.v)
+    else:
+        expected -= np.einsum("r,ra,ri->ai", w, fantasy.mean, info.v) / rows
+    assert_allclose(found, expected, atol=1e-12)

@@ -225,6 +225,20 @@ def test_parameters_that_overflow_in_the_last_step_are_found():
         list(train(model, data, config, KEY))
 
 
+def test_one_number_that_is_none_is_found():
+    """A maximum over many numbers may pass over a NaN."""
+    data = digits()
+
+    def spoil(updates, state, params=None):
+        return Parameters(updates.W.at[3, 3].set(jnp.nan), updates.b, updates.c), state
+
+    optimizer = optax.GradientTransformation(lambda params: optax.EmptyState(), spoil)
+    model = model_of(data, max_hidden=128)
+    config = small(epochs=1, batch_size=2000)
+    with pytest.raises(Diverged, match="W or its gradient is not finite in step 1 of epoch 1"):
+        list(train(model, data, config, KEY, optimizer=optimizer))
+
+
 def test_clipping_limits_the_step():
     data = digits()
     config = small(epochs=1, batch_size=2000, optimizer=Optimizer("sgd", 1.0, clip_norm=1e-3))

@@ -17,6 +17,7 @@ from vrbm.training import (
     start,
     step,
     train,
+    window,
 )
 from vrbm.training.observed import Observed
 
@@ -82,6 +83,28 @@ def test_resting_equals_moving(potential, optimizer):
     moments = zip(*(jax.tree.leaves(c.optimizer) for c in (plain, rested)), strict=True)
     for one, other in moments:
         assert_allclose(one, other, atol=2e-5)
+
+
+@pytest.mark.parametrize("batch", [1, 20])
+@pytest.mark.parametrize("negative", [MeanField(2), Persistent(1, 7)])
+@pytest.mark.parametrize("width", [12, WIDTH, K])
+def test_the_bound_of_a_block_is_no_lower_than_that_of_its_data(width, negative, batch):
+    model = settled(vrbm.Constant(0.8))
+    optimizer = Optimizer("sgd", learning_rate=0.0)
+    rows = np.random.default_rng(1).choice([-1, 1], (40, N)).astype(np.int8)
+    config = Config(batch_size=batch, negative=negative, optimizer=optimizer)
+    carry = start(model, rows, config, jax.random.key(1)).carry
+    rules = step.Rules(optimizer.build(1), negative, False, 0.0, 1.0, optimizer.is_linear)
+    order = jnp.arange(40).reshape(-1, batch)
+    _, steps = step.run(
+        carry, jnp.asarray(rows), order, jax.random.key(3), width, rules, Observed()
+    )
+    cut = window.narrow(model, model.prices(), width)
+    at_the_edge = cut.size_log_probabilities(rows.astype(float))[:, -1].max()
+    bound = at_the_edge + window.log_tail(model, model.prices(), width)
+    assert steps.log_missing >= bound - 1e-9
+    assert (steps.log_missing == -np.inf) == (width == K)
+    assert_array_equal(steps.spoiled, False)
 
 
 def test_chains_are_carried_on():

@@ -65,8 +65,8 @@ def key_of_seed(seed: int) -> RandomKey:
 def fold_in(key: RandomKey, *numbers: int) -> RandomKey:
     """The key `jax.random.fold_in(key, number)`, found by numpy: there is nothing to compile.
 
-    Several numbers are folded in one after the other. For 0, 1, … these are also the keys of
-    `jax.random.split`.
+    The keys of single numbers 0, 1, … are also those of `jax.random.split`. Several numbers are
+    folded in one after the other.
     """
     if not _is_threefry(key):
         return functools.reduce(jax.random.fold_in, numbers, key)

@@ -106,12 +106,12 @@ def _weighted(h: Hidden, weights: Batch | None) -> Hidden:
 
 
 def _correlation(h: Hidden, v: Visible, more_h: Field, more_v: Field) -> Weights:
-    """The sum of h_a v_i over rows and over more rows, divided by the number of rows, (K, N).
+    """The sum of h_a v_i over rows and over more rows, by the number of the first rows, (K, N).
 
     What is divided is the smaller: the rows, or their product. Where the rows hold few numbers
     beside K N, one product of all rows saves a pass over K N.
     """
-    few = len(v) < v.shape[1]
+    few = len(v) + len(more_v) < v.shape[1]
     if few:
         h, more_h = h / len(v), more_h / len(v)
     if JOINED * (len(v) + len(more_v)) * (h.shape[1] + v.shape[1]) < h.shape[1] * v.shape[1]:

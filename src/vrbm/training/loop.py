@@ -283,10 +283,10 @@ def _next_width(model: GrandCanonicalRBM, survival: np.ndarray, width: int | Non
 def _stop_if_diverged(
     before: GrandCanonicalRBM, steps: Steps, epoch: int, done: int, constant_columns: int
 ) -> None:
-    """Raise for the first step with a gradient that is not finite, or parameters at the end."""
+    """Raise if a gradient of a step, or a parameter after the last, is not finite."""
     shown = steps.shown
     bad = ~np.isfinite(shown.norms)
-    bad[-1] |= ~np.isfinite(steps.largest)
+    bad[-1] |= steps.spoiled
     if not bad.any():
         return
     step, tensor = (int(i) for i in np.argwhere(bad)[0])

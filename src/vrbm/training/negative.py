@@ -65,7 +65,8 @@ class NegativePhase(eqx.Module):
     def rows_met(self, batch: int) -> int:
         """Rows of the `met` of a batch: 1, the largest of all, or one for each row of the data.
 
-        What is kept row by row is reduced once in a block instead of several times in each step.
+        What is kept row by row is reduced once in a block instead of several times in each step;
+        then `Info.v` has as many rows.
         """
         return 1
 

@@ -34,8 +34,8 @@ from vrbm.training.step import (
     Rules,
     Steps,
     Surroundings,
-    largest_of,
     scan,
+    spoiled,
 )
 from vrbm.typing import Field, HiddenBias, RandomKey, Scalar, SumsOverUnits, Weights
 
@@ -178,8 +178,8 @@ def _span(
     mu = potential.value_of_sums(ahead + potential.sums(new_idle.W, new_idle.b))
     first_order = potential.value_of_sums(ahead + surroundings.others(numbers))
     misfit = jnp.abs(mu - first_order) / jnp.maximum(jnp.abs(mu), 1)
-    missing, largest = seen.log_missing() + tail, largest_of(new.model)
-    return new, Steps(shown, missing, seen.survival.max(axis=0), largest, misfit)
+    missing, survival = seen.log_missing() + tail, seen.survival.max(axis=0)
+    return new, Steps(shown, missing, survival, spoiled(new.model), misfit)
 
 
 def _each_moment(state: Any, change: Callable[[Parameters], Any]) -> Any:

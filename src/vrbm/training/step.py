@@ -37,9 +37,9 @@ from vrbm.typing import (
 
 # Rate at which the hidden offsets of centred training follow ⟨h⟩.
 OFFSET_RATE = 0.01
-# Bytes in a word.
+# Bytes of the words in which rows are looked up.
 WORD = 4
-# Bytes of rows that may be copied in the order of a block's batches.
+# Bytes of rows that may be copied, as words and in the order of the batches.
 AT_ONCE = 1 << 28
 
 
@@ -99,8 +99,8 @@ class Steps(NamedTuple):
     """a bound on the log P(z = A|v) T_A met"""
     survival: Windowed
     """the largest P(z ≥ a|v) met, (A,)"""
-    largest: Field
-    """absolute value in W, b and c at the end, (3,)"""
+    spoiled: jax.Array
+    """whether W, b and c hold a number that is not finite, (3,) booleans"""
     misfit: Scalar
     """by how much μ was off at the end of a span in which units rested, relative to it"""
 
@@ -194,10 +194,10 @@ def batches(rows: jax.Array, order: jax.Array) -> Callable[[jax.Array, jax.Array
     """A function of the number and the row numbers of a batch that gives its rows.
 
     Looking up an entry has its price on a CPU. So rows of 8 bits are looked up in words of 32, all
-    at once for the steps ahead, as long as the copy is small.
+    at once for the steps ahead, as long as the copies are small.
     """
     length = rows.shape[1]
-    if rows.dtype.itemsize > 1 or order.size * length > AT_ONCE:
+    if rows.dtype.itemsize > 1 or max(order.size, len(rows)) * length > AT_ONCE:
         return lambda _, index: rows.at[index].get(mode="promise_in_bounds")
     padded = jnp.pad(rows, ((0, 0), (0, -length % WORD)))
     words = jax.lax.bitcast_convert_type(padded.reshape(len(rows), -1, WORD), jnp.int32)
@@ -258,8 +258,7 @@ def scan(
         if rules.centred:
             change = uncentred(Parameters(*change), carry.v_offset, h_offset)
         new = Carry(moved(model, change), optimizer, negative, carry.v_offset, h_offset, completed)
-        shown_rows = fantasy.sizes.survival if rows_met > 1 else met(fantasy)
-        sizes = most(info.met, shown_rows)
+        sizes = most(info.met, fantasy.sizes.survival if rows_met > 1 else met(fantasy))
         sizes = sizes if filling is None else most(sizes, filling)
         seen = Seen(
             jnp.maximum(seen.log_tail, surroundings.log_tail(model, prices, width)),
@@ -277,9 +276,9 @@ def scan(
     return carry, numbers, seen, Shown.of_rows(shown)
 
 
-def largest_of(model: GrandCanonicalRBM) -> Field:
-    """The largest absolute value in W, b and c, (3,)."""
-    return jnp.stack([jnp.abs(x).max() for x in parameters(model)])
+def spoiled(model: GrandCanonicalRBM) -> jax.Array:
+    """Whether W, b and c hold a number that is not finite, (3,). A maximum may pass over NaN."""
+    return jnp.stack([~jnp.isfinite(x).all() for x in parameters(model)])
 
 
 @eqx.filter_jit
@@ -297,5 +296,5 @@ def run(
     none = jnp.zeros(0, dtype)
     keys = jax.random.split(key, len(order))
     new, _, seen, shown = scan(carry, none, rows, order, keys, width, rules, Alone(), observed)
-    missing, largest = seen.log_missing(), largest_of(new.model)
-    return new, Steps(shown, missing, seen.survival.max(axis=0), largest, jnp.zeros((), dtype))
+    survival, misfit = seen.survival.max(axis=0), jnp.zeros((), dtype)
+    return new, Steps(shown, seen.log_missing(), survival, spoiled(new.model), misfit)

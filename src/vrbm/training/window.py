@@ -9,9 +9,9 @@ since Γ is convex; with Γ(0) it also holds for every tempered replica, whose f
 
     Σ_{z>A} (z − A) p(z|v) ≤ P(z = A|v) T_A,  T_A = Σ_{z>A} (z − A) e^{s̄_{A+1} + … + s̄_z},
 
-which bounds what is missing both in probability and in ⟨z⟩. Each step looks at log P(z = A|v) T_A
-for all v that it meets, where P is that of the cut layer; an epoch in which it exceeds the
-tolerance is done again with a wider window. Idle units keep their own update, −∂μ Δz.
+which bounds what is missing both in probability and in ⟨z⟩. The largest P(z = A|v) of the cut layer
+for all v met in a block of steps, and the largest T_A, are kept. Where their product exceeds the
+tolerance, the block is done again with a wider window. Idle units keep their own update, −∂μ Δz.
 """
 
 import equinox as eqx
@@ -136,7 +136,7 @@ def enough(model: GrandCanonicalRBM) -> int:
 
 
 def is_exact(log_missing: float, dtype: np.dtype) -> bool:
-    """Whether larger sizes are nothing, given the largest log P(z = A|v) T_A met."""
+    """Whether larger sizes are nothing, given a bound on the log P(z = A|v) T_A met."""
     return log_missing <= float(np.log(tolerance(dtype)))
 
 
