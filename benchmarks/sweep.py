@@ -143,7 +143,7 @@ def main() -> None:
         parser.error(f"{', '.join(missing)} not found: pass --debd, or choose sets by --data.")
     options.folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / "sweep.json"
-    settings = {"scale": options.scale, "most": MOST, "prior": PRIOR}
+    settings = {"scale": options.scale, "most": MOST, "prior": PRIOR, "price": "N log n / 2n"}
     known = {"machine": machine(), "settings": settings, "results": {}}
     if path.exists():
         known = json.loads(path.read_text())
