@@ -122,8 +122,9 @@ def _softplus(x: Field) -> Field:
 
 
 @jax.custom_jvp
-def _sigmoid(x: Field) -> Field:
+def _sigmoid(x: Values) -> Field:
     """σ(x), with the exponential that log(1 + e^x) has too, so that one pass serves both."""
+    x = jnp.asarray(x)  # derivatives of it are taken at plain numbers
     e = jnp.exp(-jnp.abs(x))
     return jnp.where(x < 0, e, 1) / (1 + e)
 
