@@ -1,7 +1,6 @@
 """The compiled steps of a training: all steps of a block in one scan, without the host."""
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -186,25 +185,24 @@ class Seen(NamedTuple):
 
     def log_missing(self) -> Scalar:
         """A bound on log P(z = A|v) T_A; probabilities below the smallest number count as it."""
-        smallest = float(np.finfo(np.dtype(self.survival.dtype)).tiny)
+        smallest = window.smallest(np.dtype(self.survival.dtype))
         return jnp.log(jnp.maximum(self.survival[:, -1].max(), smallest)) + self.log_tail
 
 
-def batches(rows: jax.Array, order: jax.Array) -> Callable[[jax.Array, jax.Array], jax.Array]:
-    """A function of the number and the row numbers of a batch that gives its rows.
+def in_order(rows: jax.Array, order: jax.Array) -> jax.Array | None:
+    """The rows of all batches, (steps, batch, N), where copies of rows of 8 bits are small.
 
-    Looking up an entry has its price on a CPU. So rows of 8 bits are looked up in words of 32, all
-    at once for the steps ahead, as long as the copies are small.
+    Looking up an entry has its price on a CPU, so that they are looked up in words of 32 bits. Else
+    None: each step looks up its own.
     """
     length = rows.shape[1]
     if rows.dtype.itemsize > 1 or max(order.size, len(rows)) * length > AT_ONCE:
-        return lambda _, index: rows.at[index].get(mode="promise_in_bounds")
+        return None
     padded = jnp.pad(rows, ((0, 0), (0, -length % WORD)))
     words = jax.lax.bitcast_convert_type(padded.reshape(len(rows), -1, WORD), jnp.int32)
     found = words.at[order].get(mode="promise_in_bounds")
     entries = jax.lax.bitcast_convert_type(found, rows.dtype)
-    ready = entries.reshape(*order.shape, -1)[..., :length]
-    return lambda number, _: ready[number]
+    return entries.reshape(*order.shape, -1)[..., :length]
 
 
 def scan(
@@ -220,12 +218,13 @@ def scan(
 ) -> tuple[Carry, Field, Seen, Shown]:
     """The steps for batches `order` (steps, batch), with a key for each."""
     dtype = carry.model.W.dtype
-    batch = batches(rows, order)
     rows_met = rules.negative.rows_met(order.shape[1])
 
     def step(state: tuple[Carry, Field, Seen], inputs: Any) -> Any:
-        (carry, numbers, seen), (number, index, key) = state, inputs
-        model, v = carry.model, batch(number, index).astype(dtype)
+        (carry, numbers, seen), (v, index, key) = state, inputs
+        if v is None:
+            v = rows.at[index].get(mode="promise_in_bounds")
+        model, v = carry.model, v.astype(dtype)
         prices, pull = jax.vjp(
             lambda W, b, others: surroundings.prices(model, W, b, others),
             model.W,
@@ -271,7 +270,7 @@ def scan(
 
     nothing = jnp.asarray(jnp.inf, dtype)
     seen = Seen(-nothing, jnp.zeros((rows_met, width), dtype), jnp.zeros_like(numbers), nothing)
-    inputs = jnp.arange(len(order)), order, keys
+    inputs = in_order(rows, order), order, keys
     (carry, numbers, seen), shown = jax.lax.scan(step, (carry, numbers, seen), inputs)
     return carry, numbers, seen, Shown.of_rows(shown)
 

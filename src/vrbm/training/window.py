@@ -61,6 +61,11 @@ def tolerance(dtype: np.dtype) -> float:
     return float(np.finfo(dtype).eps) / 8
 
 
+def smallest(dtype: np.dtype) -> float:
+    """What probabilities too small for this type count as where their log is taken."""
+    return float(np.finfo(dtype).tiny)
+
+
 def largest_steps(
     model: GrandCanonicalRBM, prices: Price, slack: Price | float = 0.0
 ) -> HiddenBias:
@@ -146,7 +151,6 @@ def needed(survival: np.ndarray, log_tails: np.ndarray, dtype: np.dtype) -> int:
     A guess, which `is_exact` judges afterwards. `survival` is the largest P(z ≥ a|v) met, for the
     units that were computed.
     """
-    smallest = float(np.finfo(dtype).tiny)
-    mass = np.log(np.maximum(survival, smallest)) + np.asarray(log_tails)[: len(survival)]
+    mass = np.log(np.maximum(survival, smallest(dtype))) + np.asarray(log_tails)[: len(survival)]
     enough = np.flatnonzero(mass <= np.log(1e-3 * tolerance(dtype)))
     return int(enough[0]) + 1 if enough.size else min(len(survival) + 1, len(log_tails))
