@@ -1,21 +1,32 @@
-"""The random numbers of units against JAX's own, and against what uniform numbers do."""
+"""The random numbers of units against known answers, and against what uniform numbers do."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.extend.random import threefry_2x32
 from numpy.testing import assert_array_equal
 
 from vrbm.model import random
 
+# Known answers of the Random123 library for 13 rounds: two words of counter, of key, of the result.
+ANSWERS = [
+    ((0, 0), (0, 0), (0x9D1C5EC6, 0x8BD50731)),
+    ((0xFFFFFFFF, 0xFFFFFFFF), (0xFFFFFFFF, 0xFFFFFFFF), (0xFD36D048, 0x2D17272C)),
+    ((0x243F6A88, 0x85A308D3), (0x13198A2E, 0x03707344), (0xBA3E4725, 0xF27D669E)),
+]
 
-def test_the_words_are_those_of_threefry():
-    key = jnp.array([3, 0xDEADBEEF], jnp.uint32)
-    x, y = random.bits(key, (7,))
-    counter = jnp.arange(7).astype(jnp.uint32)
-    expected = threefry_2x32(key, jnp.concatenate([0 * counter, counter]))
-    assert_array_equal(jnp.concatenate([x, y]), expected)
+
+@pytest.mark.parametrize(("counter", "key", "expected"), ANSWERS)
+def test_draws_are_threefry_of_13_rounds(counter, key, expected):
+    words = (np.array([word], np.uint32) for word in (*key, *counter))
+    assert_array_equal(np.concatenate(random._threefry(*words, random.DRAW_ROUNDS)), expected)
+
+
+def test_draws_of_entry_n_encrypt_n():
+    key = np.array([3, 0xDEADBEEF], np.uint32)
+    counter = np.arange(7, dtype=np.uint32)
+    expected = random._threefry(key[:1], key[1:], 0 * counter, counter, random.DRAW_ROUNDS)
+    assert_array_equal(random.bits(jnp.asarray(key), (7,)), expected)
 
 
 def test_entry_n_depends_on_n_alone():

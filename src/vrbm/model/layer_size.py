@@ -4,6 +4,7 @@ With the steps s_a = Γ(x_a) − μ_a, a layer of size z has the log-weight ℓ_
 p(z|v) = e^{ℓ_z} / Σ_z' e^{ℓ_z'}.
 """
 
+import math
 from typing import NamedTuple
 
 import jax
@@ -14,9 +15,9 @@ from vrbm.model.linear import dot
 from vrbm.typing import Batch, Hidden, RandomKey, Scalar, Sizes
 
 # Width of the triangular products. Measured: benchmarks/scan.py, docs/design_notes.md. On an
-# accelerator the number of products counts, and not their size.
+# accelerator the number of products counts first: one up to this width, else two.
 BLOCK = 16
-ACCELERATOR_BLOCK = 256
+WIDEST_BLOCK = 256
 
 
 class SizeScan(NamedTuple):
@@ -43,8 +44,15 @@ def running_sum(x: Hidden, *, reverse: bool = False) -> Hidden:
     return jax.lax.platform_dependent(
         x,
         cpu=lambda x: _blocked_sum(x, BLOCK, reverse),
-        default=lambda x: _blocked_sum(x, ACCELERATOR_BLOCK, reverse),
+        default=lambda x: _blocked_sum(x, accelerator_block(x.shape[-1]), reverse),
     )
+
+
+def accelerator_block(size: int) -> int:
+    """All sizes in one product up to `WIDEST_BLOCK`, else the least power of two that needs two."""
+    if size <= WIDEST_BLOCK:
+        return WIDEST_BLOCK
+    return min(1 << math.ceil(math.log2(size) / 2), WIDEST_BLOCK)
 
 
 def _blocked_sum(x: Hidden, block: int, reverse: bool) -> Hidden:

@@ -1,7 +1,8 @@
 r"""Uniform random numbers by Threefry-2x32 (Salmon, Moraes, Dror and Shaw 2011), unrolled.
 
-The generator of JAX's own keys. `jax.random.uniform` runs its rounds in a loop on CPU, which costs
-more than a layer's matrix product; here they are one fused pass (docs/design_notes.md).
+The generator of JAX's own keys; draws take fewer rounds. `jax.random.uniform` runs its rounds in a
+loop on CPU, which costs more than a layer's matrix product; here they are one fused pass
+(docs/design_notes.md).
 """
 
 import functools
@@ -14,9 +15,10 @@ import numpy as np
 
 from vrbm.typing import Field, RandomKey
 
-ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 PARITY = np.uint32(0x1BD11BDA)
-ROUNDS = 20
+# Rounds of JAX's keys, and of draws: the fewest that pass the tests of BigCrush (same paper).
+KEY_ROUNDS, DRAW_ROUNDS = 20, 13
 # What JAX calls it.
 THREEFRY = "threefry2x32"
 
@@ -30,19 +32,21 @@ def bits(key: RandomKey, shape: tuple[int, ...]) -> tuple[jax.Array, jax.Array]:
     for extra in range(2, len(data), 2):  # keys of other generators have four words
         first, second = _threefry(first, second, data[extra], data[extra + 1])
     counter = jax.lax.iota(jnp.uint32, math.prod(shape)).reshape(shape)
-    return _threefry(first, second, jnp.zeros_like(counter), counter)
+    return _threefry(first, second, jnp.zeros_like(counter), counter, DRAW_ROUNDS)
 
 
-def _threefry(first: Any, second: Any, x: Any, y: Any) -> tuple[Any, Any]:
+def _threefry(first: Any, second: Any, x: Any, y: Any, rounds: int = KEY_ROUNDS) -> tuple[Any, Any]:
     """The words x and y, encrypted by the key of two words; arrays of JAX or of numpy."""
     words = (first, second, first ^ second ^ PARITY)
     x, y = x + first, y + second
-    for turn in range(ROUNDS // 4):
-        for left in ROTATIONS[turn % 2]:
-            x = x + y
-            y = ((y << np.uint32(left)) | (y >> np.uint32(32 - left))) ^ x
-        x = x + words[(turn + 1) % 3]
-        y = y + (words[(turn + 2) % 3] + np.uint32(turn + 1))
+    for turn in range(rounds):
+        left = ROTATIONS[turn % len(ROTATIONS)]
+        x = x + y
+        y = ((y << np.uint32(left)) | (y >> np.uint32(32 - left))) ^ x
+        if turn % 4 == 3:
+            number = turn // 4 + 1
+            x = x + words[number % 3]
+            y = y + (words[(number + 1) % 3] + np.uint32(number))
     return x, y
 
 
