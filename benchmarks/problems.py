@@ -51,7 +51,7 @@ def training(
     units = width or model.max_hidden
 
     def call() -> Any:
-        new, shown = kernel(*on_device, jax.random.key(2), units, rules, Observed())
+        new, shown, _ = kernel(*on_device, jax.random.key(2), units, rules, Observed())
         return float(shown.log_missing), new.model.c.block_until_ready()
 
     return call

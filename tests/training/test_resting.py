@@ -52,7 +52,7 @@ def both(model, optimizer, negative, steps=120):
     # A second block begins with momentum, and with a count of steps.
     runs = {}
     for name, run in (("plain", step.run), ("resting", resting.run)):
-        first, shown = run(*some[0])
+        first, shown, _ = run(*some[0])
         runs[name] = run(first, *some[0][1:])[0], shown
     return runs["plain"], runs["resting"]
 
@@ -96,7 +96,7 @@ def test_the_bound_of_a_block_is_no_lower_than_that_of_its_data(width, negative,
     carry = start(model, rows, config, jax.random.key(1)).carry
     rules = step.Rules(optimizer.build(1), negative, False, 0.0, 1.0, optimizer.is_linear)
     order = jnp.arange(40).reshape(-1, batch)
-    _, steps = step.run(
+    _, steps, largest = step.run(
         carry, jnp.asarray(rows), order, jax.random.key(3), width, rules, Observed()
     )
     cut = window.narrow(model, model.prices(), width)
@@ -105,6 +105,7 @@ def test_the_bound_of_a_block_is_no_lower_than_that_of_its_data(width, negative,
     assert steps.log_missing >= bound - 1e-9
     assert (steps.log_missing == -np.inf) == (width == K)
     assert_array_equal(steps.spoiled, False)
+    assert_allclose(largest, window.largest_steps(model, model.prices()), rtol=1e-12)
 
 
 def test_chains_are_carried_on():

@@ -1,5 +1,6 @@
 """What the record of an epoch says about the model, measured on a fixed part of the data."""
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -31,14 +32,28 @@ class Monitor:
         self.heldout = None if heldout is None else jax.device_put(part(heldout))
         self.window = config.window
         self.kernel = config.negative.reconstruction()
+        self.width: int | None = None
 
-    def __call__(self, model: GrandCanonicalRBM, key: RandomKey) -> dict[str, Any]:
-        """The part of the record that is about the model."""
-        needed = window.enough(model) if self.window else model.max_hidden
-        width = window.fitting(model.max_hidden, needed)
-        parts = [rows for rows in (self.train, self.heldout) if rows is not None]
-        measured = [measure(model, rows, key, self.kernel, width) for rows in parts]
-        train, *other = jax.device_get(measured)
+    def begin(self, model: GrandCanonicalRBM, key: RandomKey) -> "Look | None":
+        """Set the device to work, on a layer cut where the last one was; None for the first."""
+        return None if self.width is None else self._look(model, key, self.width)
+
+    def finish(
+        self,
+        model: GrandCanonicalRBM,
+        key: RandomKey,
+        look: "Look | None" = None,
+        largest: np.ndarray | None = None,
+    ) -> dict[str, Any]:
+        """The part of the record that is about the model, whose largest steps s̄_a may be known.
+
+        A layer that was to be cut elsewhere is measured again.
+        """
+        needed = window.enough(model, largest) if self.window else model.max_hidden
+        self.width = window.fitting(model.max_hidden, needed)
+        if look is None or look.width != self.width:
+            look = self._look(model, key, self.width)
+        train, *other = jax.device_get(look.measured)
         return {
             "error_train": float(train["error"]),
             "error_heldout": float(other[0]["error"]) if other else None,
@@ -50,6 +65,21 @@ class Monitor:
             else None,
             "phase": phase(model, float(train["size"]), float(train["mu"]), float(train["full"])),
         }
+
+    def _look(self, model: GrandCanonicalRBM, key: RandomKey, width: int) -> "Look":
+        parts = [rows for rows in (self.train, self.heldout) if rows is not None]
+        measured = [measure(model, rows, key, self.kernel, width) for rows in parts]
+        return Look(width, measured)
+
+
+@dataclass(frozen=True)
+class Look:
+    """Measures that the device may still be at work on."""
+
+    width: int
+    """Units beyond are cut."""
+    measured: list[dict[str, Scalar]]
+    """of the training and of the held-out rows"""
 
 
 @eqx.filter_jit

@@ -214,8 +214,8 @@ def run(
     width: int,
     rules: Rules,
     observed: Observed,
-) -> tuple[Carry, Steps]:
-    """All steps of a block, in spans in which the units beyond the window rest."""
+) -> tuple[Carry, Steps, HiddenBias]:
+    """All steps of a block, in spans in which the units beyond the window rest; and the s̄_a."""
     keys = jax.random.split(key, len(order))
     whole = len(order) // SPAN * SPAN
     parts = []
@@ -237,4 +237,5 @@ def run(
     extremes = jax.tree.map(
         lambda *x: jnp.stack(x).max(axis=0), *(tuple(part[1:]) for part in parts)
     )
-    return carry, Steps(shown, *extremes)
+    largest = window.largest_steps(carry.model, carry.model.prices())
+    return carry, Steps(shown, *extremes), largest

@@ -38,6 +38,9 @@ class Source(ABC):
     def blocks(self, epoch: int, key: RandomKey) -> Iterator[tuple[jax.Array, jax.Array]]:
         """Pairs of rows (n, N) and row numbers (batches, batch); the same for the same epoch."""
 
+    def prepare(self, epoch: int, key: RandomKey) -> None:  # noqa: B027 (nothing is a way to do it)
+        """Do what can be done ahead of `blocks` with the same arguments."""
+
 
 class OnDevice(Source):
     """All rows in one block, put in a new order each epoch."""
@@ -46,12 +49,19 @@ class OnDevice(Source):
         self.rows = jax.device_put(rows)
         self.batch_size = min(batch_size, len(rows))
         self.batches = len(rows) // self.batch_size
+        self.ready: dict[int, jax.Array] = {}
+
+    def prepare(self, epoch: int, key: RandomKey) -> None:
+        """Find the order of the epoch."""
+        order = random.permutation(random.fold_in(key, epoch), len(self.rows))
+        batches = order[: self.batches * self.batch_size].reshape(self.batches, -1)
+        self.ready[epoch] = jax.device_put(batches)
 
     def blocks(self, epoch: int, key: RandomKey) -> Iterator[tuple[jax.Array, jax.Array]]:
         """One block."""
-        order = random.permutation(random.fold_in(key, epoch), len(self.rows))
-        batches = order[: self.batches * self.batch_size].reshape(self.batches, -1)
-        yield self.rows, jax.device_put(batches)
+        if epoch not in self.ready:
+            self.prepare(epoch, key)
+        yield self.rows, self.ready.pop(epoch)
 
 
 class Streamed(Source):

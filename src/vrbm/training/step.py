@@ -289,11 +289,12 @@ def run(
     width: int,
     rules: Rules,
     observed: Observed,
-) -> tuple[Carry, Steps]:
-    """All steps of a block, with all units moved in each."""
+) -> tuple[Carry, Steps, HiddenBias]:
+    """All steps of a block, with all units moved in each; and the s̄_a after them, (K,)."""
     dtype = carry.model.W.dtype
     none = jnp.zeros(0, dtype)
     keys = jax.random.split(key, len(order))
     new, _, seen, shown = scan(carry, none, rows, order, keys, width, rules, Alone(), observed)
     survival, misfit = seen.survival.max(axis=0), jnp.zeros((), dtype)
-    return new, Steps(shown, seen.log_missing(), survival, spoiled(new.model), misfit)
+    steps = Steps(shown, seen.log_missing(), survival, spoiled(new.model), misfit)
+    return new, steps, window.largest_steps(new.model, new.model.prices())
