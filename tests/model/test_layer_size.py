@@ -36,6 +36,17 @@ def test_one_pass_equals_two_cumulative_sums(size):
             assert_allclose(sums, expected, atol=1e-12)
 
 
+def test_running_sums_of_accelerators_take_the_least_width():
+    for size in (*SIZES, 256, 257, 1024, 1025, 4096, 5000, 100_000):
+        block = layer_size.accelerator_block(size)
+        products = 1 if size <= block else 2
+        assert size <= block**products or block == layer_size.WIDEST_BLOCK
+        assert products == 1 or size > (block // 2) ** 2
+    steps = np.random.default_rng(0).normal(size=(2, 513))
+    sums = layer_size._blocked_sum(jnp.asarray(steps), layer_size.accelerator_block(513), False)
+    assert_allclose(sums, np.cumsum(steps, -1), atol=1e-12)
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 90), st.floats(0.01, 30), st.floats(-3, 3), st.integers(0, 2**31))
 def test_float32_is_as_exact_as_it_can_be(size, scale, drift, seed):

@@ -27,7 +27,7 @@ from vrbm.training import (
 from vrbm.training import step as steps
 from vrbm.training.gradient import Parameters, gradient
 from vrbm.training.observed import Observed
-from vrbm.training.source import Streamed
+from vrbm.training.source import OnDevice, Streamed
 
 KEY = jax.random.key(0)
 
@@ -165,6 +165,28 @@ def test_data_larger_than_the_device_stream(tmp_path, monkeypatch):
     assert records[-1].error_train < records[0].error_train
     again = list(train(None, mapped, config, state=records[0].state))
     assert_array_equal(again[-1].state.model.W, records[-1].state.model.W)
+
+
+@pytest.mark.parametrize("scale", [0.01, 0.5], ids=["narrow", "wide"])
+def test_looks_taken_ahead_are_those_taken_when_due(scale, monkeypatch):
+    data = digits()
+    model = model_of(data, max_hidden=300, weight_scale=scale, bias_scale=0.0)
+    ahead = [record.facts() for record in train(model, data, small(epochs=5), KEY)]
+    monkeypatch.setattr(loop.Monitor, "begin", lambda self, model, key: None)
+    due = [record.facts() for record in train(model, data, small(epochs=5), KEY)]
+    for one, other in zip(ahead, due, strict=True):
+        assert {**one, "seconds": 0} == {**other, "seconds": 0}
+
+
+def test_an_order_prepared_is_the_one_found_when_due():
+    rows = np.arange(30, dtype=np.int8).reshape(10, 3)
+    source = OnDevice(rows, 4)
+    source.prepare(1, KEY)
+    for epoch in (1, 0, 1):
+        ((_, order),) = source.blocks(epoch, KEY)
+        ((_, expected),) = OnDevice(rows, 4).blocks(epoch, KEY)
+        assert_array_equal(order, expected)
+    assert not source.ready
 
 
 def test_a_stream_gives_each_row_once_an_epoch():
