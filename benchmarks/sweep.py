@@ -111,7 +111,7 @@ def scored(data: Dataset, scale: float, path: Path) -> dict[str, Any]:
 
 def table(results: dict[str, dict[str, Any]]) -> str:
     lines = [
-        "| data | best ordinary RBM | its units | self-sized | bracket | ⟨z⟩ | difference | cost |",
+        "| data | best RBM | its units | self-sized | bounds | ⟨z⟩ of units | difference | cost |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, found in results.items():
@@ -121,9 +121,10 @@ def table(results: dict[str, dict[str, Any]]) -> str:
             continue
         best = max(sweep, key=lambda one: one["test"])
         cost = own["seconds"] / float(np.mean([one["seconds"] for one in sweep]))
+        ends = [own[key] for key in ("test", "lower", "upper")]  # they cross where annealing fails
         lines.append(
             f"| {name} | {best['test']:.3f} | {best['units']} | {own['test']:.3f} | "
-            f"{own['lower']:.2f} … {own['upper']:.2f} | {own['mean_size']:.1f} | "
+            f"{min(ends):.2f} … {max(ends):.2f} | {own['mean_size']:.1f} of {own['units']} | "
             f"{own['test'] - best['test']:+.3f} | {cost:.2f} runs |"
         )
     return "\n".join(lines) + "\n"
@@ -142,7 +143,13 @@ def main() -> None:
         parser.error(f"{', '.join(missing)} not found: pass --debd, or choose sets by --data.")
     options.folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / "sweep.json"
-    settings = {"scale": options.scale, "most": MOST, "prior": PRIOR, "price": "N / 2n"}
+    settings = {
+        "scale": options.scale,
+        "most": MOST,
+        "prior": PRIOR,
+        "price": "N / 2n",
+        "epochs": EPOCHS,
+    }
     known = {"machine": machine(), "settings": settings, "results": {}}
     if path.exists():
         known = json.loads(path.read_text())

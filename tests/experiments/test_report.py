@@ -165,10 +165,15 @@ def test_the_study_of_sizes(sizing_study):
     assert ours.values == (numbers["ours-0"][0]["mean_size"],)
     assert ours.verdict == "differs"
     assert found["(max − min) / median, the paper's ansatz"].values == (0.0,)
-    assert "log_likelihood" not in numbers["ours-0"][0]["test"]
+    likelihood = found["median test log-likelihood, layer without an end, μ = 1"]
+    assert likelihood.values == (numbers["ours-0"][0]["test"]["log_likelihood"],)
     assert {row.remark for row in rows if row.group == "⟨z⟩ by phase"} <= {
         "regular", "collapsed", "saturated"
     }  # fmt: skip
-    assert {path.name for path in (folder / "figures").iterdir()} >= {"sizes.png", "phases.png"}
+    assert {path.name for path in (folder / "figures").iterdir()} >= {
+        "sizes.png",
+        "likelihoods.png",
+        "phases.png",
+    }
     check((folder / "report.html").read_text())
     assert sizing.spread([60.0, 64.0, 66.0]) == pytest.approx(6 / 64)

@@ -167,13 +167,28 @@ def test_data_larger_than_the_device_stream(tmp_path, monkeypatch):
     assert_array_equal(again[-1].state.model.W, records[-1].state.model.W)
 
 
-@pytest.mark.parametrize("scale", [0.01, 0.5], ids=["narrow", "wide"])
-def test_looks_taken_ahead_are_those_taken_when_due(scale, monkeypatch):
-    data = digits()
-    model = model_of(data, max_hidden=300, weight_scale=scale, bias_scale=0.0)
+@pytest.mark.parametrize(
+    ("potential", "cut", "again"),
+    [(vrbm.Penalizing(), 40, 0), (vrbm.Penalizing(), None, 4), (vrbm.Unbounded(1.0), None, 0)],
+    ids=["as-before", "cut-elsewhere", "without-an-end"],
+)
+def test_looks_taken_ahead_are_those_taken_when_due(potential, cut, again, monkeypatch):
+    """A look is taken again where the layer is to be cut elsewhere: at a new width each time."""
+    data, looks = digits(), []
+    model = model_of(data, max_hidden=40, weight_scale=0.1, potential=potential)
+    look, widths = loop.Monitor._look, iter(range(36, 41))
+    monkeypatch.setattr(
+        loop.Monitor, "_look", lambda *arguments: looks.append(1) or look(*arguments)
+    )
+    if not potential.is_unbounded:
+        monkeypatch.setattr(window, "enough", lambda model, steps: cut or next(widths))
+        monkeypatch.setattr(window, "fitting", min)
     ahead = [record.facts() for record in train(model, data, small(epochs=5), KEY)]
-    monkeypatch.setattr(loop.Monitor, "begin", lambda self, model, key: None)
+    assert len(looks) == 5 + again
+    widths = iter(range(36, 41))
+    monkeypatch.setattr(loop.Monitor, "begin", lambda *arguments: None)
     due = [record.facts() for record in train(model, data, small(epochs=5), KEY)]
+    assert len(looks) == 10 + again
     for one, other in zip(ahead, due, strict=True):
         assert {**one, "seconds": 0} == {**other, "seconds": 0}
 
@@ -182,10 +197,10 @@ def test_an_order_prepared_is_the_one_found_when_due():
     rows = np.arange(30, dtype=np.int8).reshape(10, 3)
     source = OnDevice(rows, 4)
     source.prepare(1, KEY)
-    for epoch in (1, 0, 1):
-        ((_, order),) = source.blocks(epoch, KEY)
-        ((_, expected),) = OnDevice(rows, 4).blocks(epoch, KEY)
-        assert_array_equal(order, expected)
+    source.prepare(1, KEY)
+    ((_, order),) = source.blocks(1, KEY)
+    ((_, expected),) = OnDevice(rows, 4).blocks(1, KEY)
+    assert_array_equal(order, expected)
     assert not source.ready
 
 

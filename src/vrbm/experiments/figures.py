@@ -5,7 +5,16 @@ from matplotlib.figure import Figure
 
 from vrbm.experiments.ising import SHOWN_TEMPERATURES, N
 from vrbm.experiments.results import Results
-from vrbm.experiments.sizing import EXPECTED, KINDS, WITHIN, label, members
+from vrbm.experiments.sizing import (
+    EXPECTED,
+    KINDS,
+    LIKELIHOOD,
+    OPTIMUM,
+    WITHIN,
+    all_values,
+    label,
+    members,
+)
 from vrbm.experiments.tables import likelihood_members, title
 from vrbm.report import plots
 
@@ -138,6 +147,19 @@ def sizing(results: Results) -> Captioned:
             "The mean size that each training found, for two kinds of layer. The band is "
             f"{EXPECTED} ± {WITHIN}.",
         )
+        likelihoods = {
+            title: {
+                name: results.values(f"{kind}-{number}", *LIKELIHOOD)
+                for number, name in sorted(settings.items())
+            }
+            for kind, title in KINDS.items()
+        }
+        if optima := [x for kind in KINDS for x in all_values(results, kind, *OPTIMUM)]:
+            made["likelihoods"] = (
+                plots.likelihoods_by_setting(likelihoods, optima[0], -N * float(np.log(2))),
+                "The test log-likelihood of the same trainings. Mean-field training does not "
+                "maximize it: compare the uniform distribution.",
+            )
     if names := members(results, "phase"):
         cells = {
             (

@@ -236,6 +236,7 @@ def _sizing(
     test_rows: int,
     settings: tuple[tuple[float, int, float, int | None], ...],
     seeds: tuple[int, ...],
+    annealing: Annealing,
 ) -> Preset:
     """Ours, a layer without an end, and the paper's ansatz with each setting; then the phases."""
 
@@ -272,12 +273,26 @@ def _sizing(
             weight_scale=sigma,
             seeds=seeds[:1],
         )
-    return Preset("sizing", name, members, train_rows=rows, test_rows=test_rows, annealing=None)
+    return Preset(
+        "sizing", name, members, train_rows=rows, test_rows=test_rows, annealing=annealing
+    )
 
 
-SIZING_PAPER = _sizing("paper", 60_000, 10_000, _SETTINGS, (0, 1, 2, 3, 4))
+SIZING_PAPER = _sizing(
+    "paper",
+    60_000,
+    10_000,
+    _SETTINGS,
+    (0, 1, 2, 3, 4),
+    Annealing(chains=200, temperatures=2000),
+)
 SIZING_QUICK = _sizing(
-    "quick", 10_000, 2_000, (_SETTINGS[0], _SETTINGS[2], *_SETTINGS[5:7]), (0, 1)
+    "quick",
+    10_000,
+    2_000,
+    (_SETTINGS[0], _SETTINGS[2], *_SETTINGS[5:7]),
+    (0, 1),
+    Annealing(chains=50, temperatures=500),
 )
 
 PRESETS = {

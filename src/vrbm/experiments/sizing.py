@@ -10,6 +10,7 @@ from vrbm.data.dataset import Dataset
 from vrbm.experiments import ising
 from vrbm.experiments.results import Results, Row, row
 from vrbm.experiments.study import Preset
+from vrbm.experiments.tables import bracket
 from vrbm.model import GrandCanonicalRBM
 from vrbm.typing import RandomKey
 
@@ -19,8 +20,8 @@ KINDS = {"ours": "layer without an end, μ = 1", "ansatz": "the paper's ansatz"}
 #: What the sizes are to be near, and by how much they may differ.
 EXPECTED, WITHIN, SPREAD = ising.N, 6, 0.1
 
-#: The measure of the last unit with weights.
-LAST = "last_active_unit"
+#: The measures of the likelihood, and of the highest that there can be.
+LIKELIHOOD, OPTIMUM = ("test", "log_likelihood"), ("test", "gap", "optimum")
 
 load = ising.load
 
@@ -48,9 +49,9 @@ def label(results: Results, name: str) -> str:
     )
 
 
-def all_sizes(results: Results, kind: str) -> list[float]:
-    """⟨z⟩ of all trainings of a kind."""
-    return [size for name in members(results, kind) for size in results.values(name, "mean_size")]
+def all_values(results: Results, kind: str, *path: str) -> list[float]:
+    """A measure of all trainings of a kind."""
+    return [value for name in members(results, kind) for value in results.values(name, *path)]
 
 
 def spread(sizes: Sequence[float]) -> float:
@@ -62,7 +63,7 @@ def table(results: Results) -> list[Row]:
     """Median and spread over all settings and seeds, then each setting."""
     rows: list[Row] = []
     for kind, title in KINDS.items():
-        if sizes := all_sizes(results, kind):
+        if sizes := all_values(results, kind, "mean_size"):
             low, high = EXPECTED - WITHIN, EXPECTED + WITHIN
             count = f"{len(sizes)} trainings"
             rows += row(
@@ -81,8 +82,16 @@ def table(results: Results) -> list[Row]:
                 high=SPREAD,
                 remark=count,
             )
-            last = [n for name in members(results, kind) for n in results.values(name, LAST)]
+            last = all_values(results, kind, "last_active_unit")
             rows += row(f"last unit with weights, {title}", str(EXPECTED), last)
+        if likelihoods := all_values(results, kind, *LIKELIHOOD):
+            rows += row(
+                f"median test log-likelihood, {title}",
+                "",
+                [float(np.median(likelihoods))],
+                unit="nats",
+                remark=f"{len(likelihoods)} trainings",
+            )
     for kind, title in KINDS.items():
         for name in members(results, kind):
             member = results.member(name)
@@ -94,6 +103,18 @@ def table(results: Results) -> list[Row]:
                     "",
                     results.values(name, "mean_size"),
                     remark=f"{member['config']['epochs']:,} epochs, ε_test up to {test:.1e}",
+                )
+            ]
+    for kind, title in KINDS.items():
+        for name in members(results, kind):
+            rows += [
+                replace(one, group=f"test log-likelihood: {title}")
+                for one in row(
+                    label(results, name),
+                    "",
+                    results.values(name, *LIKELIHOOD),
+                    unit="nats",
+                    remark="; ".join(bracket(results, name)),
                 )
             ]
     for name in members(results, "phase"):

@@ -37,12 +37,7 @@ def likelihood(results: Results, name: str) -> list[Row]:
     """What the paper does not report: likelihood with its bracket, gap, thermodynamics."""
     of, heading = results.values, title(results, name)
     test, train = of(name, "test", "log_likelihood"), of(name, "train", "log_likelihood")
-    lower, upper = of(name, "test", "lower"), of(name, "test", "upper")
-    ends = (*test, *lower, *upper)  # where annealing fails, its bounds may cross
-    remarks = [f"between {min(ends):.2f} and {max(ends):.2f}"] if lower else []
-    doubtful = sum(bool(numbers["remarks"]) for numbers in results.numbers[name].values())
-    if doubtful:
-        remarks.append(f"doubts for {doubtful} of {len(test)} seeds: see the notes")
+    remarks = bracket(results, name)
     if optimum := of(name, "test", "gap", "optimum"):
         remarks.append(f"exact optimum of these rows {optimum[0]:.3f}")
     overfit = [a - b for a, b in zip(train, test, strict=True)]
@@ -57,6 +52,19 @@ def likelihood(results: Results, name: str) -> list[Row]:
         off = of(name, "thermodynamics", quantity, "relative")
         rows += row(f"{label} of samples, off by", "", off, unit="%")
     return [replace(one, group=heading) for one in rows]
+
+
+def bracket(results: Results, name: str) -> list[str]:
+    """Remarks on the test log-likelihood of a member: its bounds, and the seeds to doubt."""
+    of = results.values
+    test = of(name, "test", "log_likelihood")
+    lower, upper = of(name, "test", "lower"), of(name, "test", "upper")
+    ends = (*test, *lower, *upper)  # where annealing fails, its bounds may cross
+    remarks = [f"between {min(ends):.2f} and {max(ends):.2f}"] if lower else []
+    doubtful = sum(bool(numbers["remarks"]) for numbers in results.numbers[name].values())
+    if doubtful:
+        remarks.append(f"doubts for {doubtful} of {len(test)} seeds: see the notes")
+    return remarks
 
 
 def widths(results: Results, names: Sequence[str]) -> list[Row]:

@@ -15,7 +15,7 @@ from vrbm.model.linear import dot
 from vrbm.typing import Batch, Hidden, RandomKey, Scalar, Sizes
 
 # Width of the triangular products. Measured: benchmarks/scan.py, docs/design_notes.md. On an
-# accelerator the number of products counts first: one up to this width, else two.
+# accelerator the number of products counts first: one up to this width, else two or more.
 BLOCK = 16
 WIDEST_BLOCK = 256
 
@@ -49,7 +49,7 @@ def running_sum(x: Hidden, *, reverse: bool = False) -> Hidden:
 
 
 def accelerator_block(size: int) -> int:
-    """All sizes in one product up to `WIDEST_BLOCK`, else the least power of two that needs two."""
+    """One product up to `WIDEST_BLOCK`, else the least power of two, at most that, for two."""
     if size <= WIDEST_BLOCK:
         return WIDEST_BLOCK
     return min(1 << math.ceil(math.log2(size) / 2), WIDEST_BLOCK)

@@ -17,7 +17,7 @@ from vrbm.typing import Field, RandomKey
 
 ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 PARITY = np.uint32(0x1BD11BDA)
-# Rounds of JAX's keys, and of draws: the fewest that pass the tests of BigCrush (same paper).
+# Rounds of JAX's keys, and of draws: the fewest without known flaws (Random123's documentation).
 KEY_ROUNDS, DRAW_ROUNDS = 20, 13
 # What JAX calls it.
 THREEFRY = "threefry2x32"
@@ -110,6 +110,6 @@ def _words(key: RandomKey) -> np.ndarray:
 
 
 def _host_bits(words: np.ndarray, counter: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The random words of entries `counter`, as `bits` has them, for the two words of a key."""
+    """The random words of entries `counter`, as JAX finds keys, for the two words of a key."""
     x, y = _threefry(words[:1], words[1:], np.zeros_like(counter), counter)
     return x, y

@@ -215,30 +215,54 @@ def error_and_likelihood(
     return figure
 
 
+def _by_setting(
+    values: Mapping[str, Mapping[str, Sequence[float]]],
+) -> tuple[Figure, list[matplotlib.axes.Axes]]:
+    """A panel for each kind of layer, a line for each setting, a dot for each training."""
+    lines = max(len(settings) for settings in values.values())
+    figure = Figure(figsize=(1.3 * WIDTH, 0.32 * lines + 1.2), layout="constrained")
+    panels = figure.subplots(1, len(values), sharey=True, squeeze=False)[0]
+    for axes, (title, settings) in zip(panels, values.items(), strict=True):
+        for line, found in enumerate(settings.values()):
+            axes.plot(found, [line] * len(found), "o", color=COLOURS[5], alpha=0.6, ms=5)
+        axes.set_title(title, fontsize=10)
+    labels = list(next(iter(values.values())))
+    panels[0].set_yticks(range(len(labels)), labels, fontsize=8)
+    panels[0].invert_yaxis()
+    return figure, list(panels)
+
+
 def sizes_by_setting(
     sizes: Mapping[str, Mapping[str, Sequence[float]]], expected: float, within: float
 ) -> Figure:
     """Sizes found, a panel for each kind of layer and a line for each setting, on a log scale."""
-    lines = max(len(settings) for settings in sizes.values())
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(1.3 * WIDTH, 0.32 * lines + 1.2), layout="constrained")
-        panels = figure.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
-        for axes, (title, settings) in zip(panels, sizes.items(), strict=True):
+        figure, panels = _by_setting(sizes)
+        for axes, settings in zip(panels, sizes.values(), strict=True):
             axes.axvspan(expected - within, expected + within, color="#dddddd", zorder=0)
-            for line, found in enumerate(settings.values()):
-                axes.plot(found, [line] * len(found), "o", color=COLOURS[5], alpha=0.6, ms=5)
             axes.set_xscale("log")
             axes.set_xlabel("mean size $\\langle z\\rangle$")
-            axes.set_title(title, fontsize=10)
             every = [size for found in settings.values() for size in found] or [expected]
             low, high = min(*every, 40), max(*every, 100)
             axes.set_xlim(0.9 * low, 1.1 * high)
             axes.xaxis.set_major_locator(FixedLocator([1, 2, 5, 10, 20, 40, 60, 100, 200, 400]))
             axes.xaxis.set_major_formatter(ScalarFormatter())
             axes.xaxis.set_minor_locator(NullLocator())
-        labels = list(next(iter(sizes.values())))
-        panels[0].set_yticks(range(len(labels)), labels, fontsize=8)
-        panels[0].invert_yaxis()
+    return figure
+
+
+def likelihoods_by_setting(
+    likelihoods: Mapping[str, Mapping[str, Sequence[float]]], optimum: float, uniform: float
+) -> Figure:
+    """Test log-likelihoods, panels and lines as for sizes, beside two that are known."""
+    with matplotlib.rc_context(STYLE):
+        figure, panels = _by_setting(likelihoods)
+        for axes in panels:
+            axes.axvline(optimum, color="#999999", ls=":", label="exact optimum")
+            axes.axvline(uniform, color="#999999", ls="--", label="uniform distribution")
+            axes.set_xlabel("test log-likelihood, nats")
+        panels[0].sharex(panels[-1])
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower right", ncols=2)
     return figure
 
 

@@ -183,14 +183,16 @@ def _records(
     monitor = Monitor(state.model, data, config)
     while state.epoch < config.epochs:
         began = time.perf_counter()
-        state, summary, watched = _epoch(state, source, config, rules, monitor, observed)
+        state, summary, look, largest_steps = _epoch(
+            state, source, config, rules, monitor, observed
+        )
         last_step = state.epoch * source.batches - 1
         record = Record(
             epoch=state.epoch,
             learning_rate=float(rate(last_step)) if optimizer is None else None,
             seconds=time.perf_counter() - began,
             state=state,
-            **monitor.finish(state.model, state.key, *watched),
+            **monitor.finish(state.model, state.key, look, largest_steps),
             **summary,
         )
         stop = any([bool(callback(record)) for callback in callbacks])  # noqa: C419 (call them all)
@@ -206,36 +208,38 @@ def _epoch(
     rules: Rules,
     monitor: Monitor,
     observed: Observed,
-) -> tuple[TrainState, dict[str, Any], tuple[Look | None, np.ndarray | None]]:
+) -> tuple[TrainState, dict[str, Any], Look | None, np.ndarray | None]:
     """All blocks of an epoch, each with a window, or a layer, that was wide enough.
 
     While the device is at work, the host sets it to look at the model after the last block, and
     prepares the next epoch; the look and the s̄_a, if any, are returned for `Monitor.finish`.
     """
-    data_key = random.fold_in(state.key, state.epoch, 0)
     carry, repeats = state.carry, 0
     is_unbounded = carry.model.potential.is_unbounded
     use_window = config.window and not is_unbounded
     width = state.width if use_window else carry.model.max_hidden
     dtype = np.dtype(carry.model.W.dtype)
-    ahead = state.epoch + 1
+    following = state.epoch + 1
     blocks: list[Steps] = []
     look: Look | None = None
-    largest: np.ndarray | None = None
+    largest_steps: Any = None
     done = 0
-    for number, (rows, order) in enumerate(source.blocks(state.epoch, data_key)):
+    for number, (rows, order) in enumerate(
+        source.blocks(state.epoch, _order_key(state, state.epoch))
+    ):
         key = random.fold_in(state.key, state.epoch, 1, number)
         may_rest = state.epoch * source.batches + done >= RESTLESS
         while True:
             rests = may_rest and resting.applies(carry.model, rules, width)
             run = resting.run if rests else step.run
-            new, steps, bounds = run(carry, rows, order, key, width, rules, observed)
-            if done + len(order) == source.batches:
-                look = None if is_unbounded else monitor.begin(new.model, state.key)
-                if ahead < config.epochs:
-                    source.prepare(ahead, random.fold_in(state.key, ahead, 0))
-            steps, largest = jax.device_get((steps, bounds))
-            _stop_if_diverged(carry.model, steps, ahead, done, monitor.constant_columns)
+            new, steps, largest_steps = run(carry, rows, order, key, width, rules, observed)
+            is_last = done + len(order) == source.batches
+            if is_last and not is_unbounded:  # a layer without an end may shrink afterwards
+                look = monitor.begin(new.model, state.key)
+            if is_last and following < config.epochs:
+                source.prepare(following, _order_key(state, following))
+            steps, largest_steps = jax.device_get((steps, largest_steps))
+            _stop_if_diverged(carry.model, steps, following, done, monitor.constant_columns)
             most_units = carry.model.max_hidden
             is_wide = width == most_units or window.is_exact(float(steps.log_missing), dtype)
             lacks = is_unbounded and growth.is_needed(steps.survival, config.max_units)
@@ -255,13 +259,13 @@ def _epoch(
         blocks.append(steps)
         done += len(order)
         if use_window:
-            width = _next_width(carry.model, steps.survival, width, largest)
+            width = _next_width(carry.model, steps.survival, width, largest_steps)
     if is_unbounded:
         met = np.zeros(carry.model.max_hidden)
         for block in blocks:
             units = len(block.survival)
             met[:units] = np.maximum(met[:units], block.survival)
-        carry, largest = growth.shrunk(carry, rules.transformation, met), None
+        carry, largest_steps = growth.shrunk(carry, rules.transformation, met), None
         width = carry.model.max_hidden
     carry = replace(carry, negative=rules.negative.rest(carry.negative))
     norms, delta_size, swap_rates = (
@@ -275,21 +279,28 @@ def _epoch(
         "repeats": repeats,
         "swap_rates": swap_rates.tolist(),
     }
-    return TrainState(carry, state.key, ahead, width), summary, (look, largest)
+    return TrainState(carry, state.key, following, width), summary, look, largest_steps
+
+
+def _order_key(state: TrainState, epoch: int) -> RandomKey:
+    """The key by which the rows of an epoch are ordered."""
+    return random.fold_in(state.key, epoch, 0, epoch)
 
 
 def _next_width(
     model: GrandCanonicalRBM,
     survival: np.ndarray,
     width: int | None = None,
-    largest: np.ndarray | None = None,
+    largest_steps: np.ndarray | None = None,
 ) -> int:
     """A width with some room, given the largest P(z ≥ a|v) met and, where known, the s̄_a.
 
     It grows by doubling at least, so that little is compiled for a layer that is still growing, and
     shrinks only when much narrower would do.
     """
-    needed = window.needed(survival, window.log_tails(model, largest), np.dtype(model.W.dtype))
+    needed = window.needed(
+        survival, window.log_tails(model, largest_steps), np.dtype(model.W.dtype)
+    )
     fit = window.fitting(model.max_hidden, needed + max(4, needed // 16))
     if width is None or fit <= 0.75 * width:
         return fit

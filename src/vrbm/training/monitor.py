@@ -20,6 +20,16 @@ from vrbm.training.source import encoded
 from vrbm.typing import RandomKey, Scalar
 
 
+@dataclass(frozen=True)
+class Look:
+    """Measures that the device may still be at work on."""
+
+    width: int
+    """Units beyond are cut."""
+    measured: list[dict[str, Scalar]]
+    """of the training and of the held-out rows"""
+
+
 class Monitor:
     """Measures models on some rows of the training and of the held-out data."""
 
@@ -34,7 +44,7 @@ class Monitor:
         self.kernel = config.negative.reconstruction()
         self.width: int | None = None
 
-    def begin(self, model: GrandCanonicalRBM, key: RandomKey) -> "Look | None":
+    def begin(self, model: GrandCanonicalRBM, key: RandomKey) -> Look | None:
         """Set the device to work, on a layer cut where the last one was; None for the first."""
         return None if self.width is None else self._look(model, key, self.width)
 
@@ -42,14 +52,14 @@ class Monitor:
         self,
         model: GrandCanonicalRBM,
         key: RandomKey,
-        look: "Look | None" = None,
-        largest: np.ndarray | None = None,
+        look: Look | None,
+        largest_steps: np.ndarray | None,
     ) -> dict[str, Any]:
         """The part of the record that is about the model, whose largest steps s̄_a may be known.
 
         A layer that was to be cut elsewhere is measured again.
         """
-        needed = window.enough(model, largest) if self.window else model.max_hidden
+        needed = window.enough(model, largest_steps) if self.window else model.max_hidden
         self.width = window.fitting(model.max_hidden, needed)
         if look is None or look.width != self.width:
             look = self._look(model, key, self.width)
@@ -66,20 +76,10 @@ class Monitor:
             "phase": phase(model, float(train["size"]), float(train["mu"]), float(train["full"])),
         }
 
-    def _look(self, model: GrandCanonicalRBM, key: RandomKey, width: int) -> "Look":
+    def _look(self, model: GrandCanonicalRBM, key: RandomKey, width: int) -> Look:
         parts = [rows for rows in (self.train, self.heldout) if rows is not None]
         measured = [measure(model, rows, key, self.kernel, width) for rows in parts]
         return Look(width, measured)
-
-
-@dataclass(frozen=True)
-class Look:
-    """Measures that the device may still be at work on."""
-
-    width: int
-    """Units beyond are cut."""
-    measured: list[dict[str, Scalar]]
-    """of the training and of the held-out rows"""
 
 
 @eqx.filter_jit

@@ -36,7 +36,10 @@ class Source(ABC):
 
     @abstractmethod
     def blocks(self, epoch: int, key: RandomKey) -> Iterator[tuple[jax.Array, jax.Array]]:
-        """Pairs of rows (n, N) and row numbers (batches, batch); the same for the same epoch."""
+        """Pairs of rows (n, N) and row numbers (batches, batch); the same for the same epoch.
+
+        `key` is that of the epoch.
+        """
 
     def prepare(self, epoch: int, key: RandomKey) -> None:  # noqa: B027 (nothing is a way to do it)
         """Do what can be done ahead of `blocks` with the same arguments."""
@@ -50,17 +53,19 @@ class OnDevice(Source):
         self.batch_size = min(batch_size, len(rows))
         self.batches = len(rows) // self.batch_size
         self.ready: dict[int, jax.Array] = {}
+        """Orders by epoch: each epoch has one key."""
 
     def prepare(self, epoch: int, key: RandomKey) -> None:
-        """Find the order of the epoch."""
-        order = random.permutation(random.fold_in(key, epoch), len(self.rows))
+        """Find the order of the epoch, unless it is there: an epoch may be done again."""
+        if epoch in self.ready:
+            return
+        order = random.permutation(key, len(self.rows))
         batches = order[: self.batches * self.batch_size].reshape(self.batches, -1)
         self.ready[epoch] = jax.device_put(batches)
 
     def blocks(self, epoch: int, key: RandomKey) -> Iterator[tuple[jax.Array, jax.Array]]:
         """One block."""
-        if epoch not in self.ready:
-            self.prepare(epoch, key)
+        self.prepare(epoch, key)
         yield self.rows, self.ready.pop(epoch)
 
 

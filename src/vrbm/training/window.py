@@ -82,38 +82,35 @@ def largest_steps(
 _largest_steps = eqx.filter_jit(lambda model: largest_steps(model, model.prices()))
 
 
-def _log_sums(
-    model: GrandCanonicalRBM, largest: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
+def _log_sums(model: GrandCanonicalRBM, steps: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """C_z = Σ_{a≤z} s̄_a for z = 1..K, and log Σ_{z>A} e^{C_z} for A = 1..K−1, in float64."""
-    steps = _largest_steps(model) if largest is None else largest
-    sums = np.cumsum(np.asarray(steps, np.float64))
+    sums = np.cumsum(np.asarray(_largest_steps(model) if steps is None else steps, np.float64))
     return sums, np.logaddexp.accumulate(sums[::-1])[::-1][1:]
 
 
-def log_tails(model: GrandCanonicalRBM, largest: np.ndarray | None = None) -> np.ndarray:
+def log_tails(model: GrandCanonicalRBM, steps: np.ndarray | None = None) -> np.ndarray:
     """log T_A for A = 1..K; −∞ for A = K, and +∞ below where all units are always in use.
 
-    Σ_{z>A} (z − A) e^{C_z} = Σ_{B≥A} Σ_{z>B} e^{C_z}. `largest` are the steps s̄_a, where known.
+    Σ_{z>A} (z − A) e^{C_z} = Σ_{B≥A} Σ_{z>B} e^{C_z}. `steps` are the s̄_a, where known.
     """
     tails = np.full(model.max_hidden, -np.inf)
     if may_be_cut(model):
-        sums, beyond = _log_sums(model, largest)
+        sums, beyond = _log_sums(model, steps)
         tails[:-1] = np.logaddexp.accumulate(beyond[::-1])[::-1] - sums[:-1]
     else:
         tails[:-1] = np.inf
     return tails
 
 
-def log_odds_bound(model: GrandCanonicalRBM, largest: np.ndarray | None = None) -> np.ndarray:
+def log_odds_bound(model: GrandCanonicalRBM, steps: np.ndarray | None = None) -> np.ndarray:
     """log of a bound on P(z > A|v) / P(z ≤ A|v) for every v and replica, A = 1..K; (K,).
 
     With C_z = Σ_{a≤z} s̄_a it is Σ_{z>A} e^{C_z − C_B} for each B ≤ A, and the least of them; −∞ at
-    A = K, and +∞ below where all units are always in use. `largest` are the s̄_a, where known.
+    A = K, and +∞ below where all units are always in use. `steps` are the s̄_a, where known.
     """
     bound = np.full(model.max_hidden, -np.inf)
     if may_be_cut(model):
-        sums, beyond = _log_sums(model, largest)
+        sums, beyond = _log_sums(model, steps)
         bound[:-1] = beyond - np.maximum.accumulate(sums)[:-1]
     else:
         bound[:-1] = np.inf
@@ -137,13 +134,13 @@ def log_tail_of(steps: HiddenBias) -> Scalar:
     return logsumexp(sums + jnp.log(jnp.arange(1, len(steps) + 1, dtype=sums.dtype)))
 
 
-def enough(model: GrandCanonicalRBM, largest: np.ndarray | None = None) -> int:
+def enough(model: GrandCanonicalRBM, steps: np.ndarray | None = None) -> int:
     """The smallest A such that layers cut at A have the same F(v) for all v and replicas, or K.
 
-    `largest` are the steps s̄_a, where known.
+    `steps` are the s̄_a, where known.
     """
     small = np.log(tolerance(np.dtype(model.W.dtype)))
-    return int(np.argmax(log_odds_bound(model, largest) <= small)) + 1
+    return int(np.argmax(log_odds_bound(model, steps) <= small)) + 1
 
 
 def is_exact(log_missing: float, dtype: np.dtype) -> bool:
