@@ -257,11 +257,13 @@ def likelihoods_by_setting(
     """Test log-likelihoods, panels and lines as for sizes, beside two that are known."""
     with matplotlib.rc_context(STYLE):
         figure, panels = _by_setting(likelihoods)
+        every = [x for kind in likelihoods.values() for found in kind.values() for x in found]
+        margin = 0.05 * (optimum - min(*every, uniform))
         for axes in panels:
+            axes.set_xlim(min(*every, uniform) - margin, optimum + margin)
             axes.axvline(optimum, color="#999999", ls=":", label="exact optimum")
             axes.axvline(uniform, color="#999999", ls="--", label="uniform distribution")
             axes.set_xlabel("test log-likelihood, nats")
-        panels[0].sharex(panels[-1])
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower right", ncols=2)
     return figure
 
