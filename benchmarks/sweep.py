@@ -33,7 +33,7 @@ from vrbm.model import storage
 from vrbm.training import Config, Optimizer, Persistent, train
 
 SIZES = (16, 32, 64, 128, 256, 512)
-#: The most units of the layer that finds its size: so many cost less than two runs of the sweep.
+#: The most units of the layer that finds its size: so many cost about two runs of the sweep.
 MOST = 176
 #: Standard deviation of a normal prior of the weights, for all models.
 PRIOR = 0.2

@@ -70,6 +70,7 @@ def test_one_self_sizing_machine_against_a_sweep(example):
     sweep = sum(other for _, other in results.values())
     print(f"one VRBM {seconds:.0f} s, the sweep {sweep:.0f} s")
     assert accuracy >= max(other for other, _ in results.values())
+    assert seconds < sweep
 
 
 @pytest.mark.slow

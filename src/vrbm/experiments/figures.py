@@ -135,28 +135,26 @@ def sizing(results: Results) -> Captioned:
         for name in members(results, kind):
             settings.setdefault(int(name.split("-")[1]), label(results, name))
     if settings:
-        sizes = {
-            title: {
-                name: results.values(f"{kind}-{number}", "mean_size")
-                for number, name in sorted(settings.items())
+
+        def by_setting(*path: str) -> dict[str, dict[str, list[float]]]:
+            return {
+                title: {
+                    name: results.values(f"{kind}-{number}", *path)
+                    for number, name in sorted(settings.items())
+                }
+                for kind, title in KINDS.items()
             }
-            for kind, title in KINDS.items()
-        }
+
         made["sizes"] = (
-            plots.sizes_by_setting(sizes, EXPECTED, WITHIN),
+            plots.sizes_by_setting(by_setting("mean_size"), EXPECTED, WITHIN),
             "The mean size that each training found, for two kinds of layer. The band is "
             f"{EXPECTED} ± {WITHIN}.",
         )
-        likelihoods = {
-            title: {
-                name: results.values(f"{kind}-{number}", *LIKELIHOOD)
-                for number, name in sorted(settings.items())
-            }
-            for kind, title in KINDS.items()
-        }
         if optima := [x for kind in KINDS for x in all_values(results, kind, *OPTIMUM)]:
             made["likelihoods"] = (
-                plots.likelihoods_by_setting(likelihoods, optima[0], -N * float(np.log(2))),
+                plots.likelihoods_by_setting(
+                    by_setting(*LIKELIHOOD), optima[0], -N * float(np.log(2))
+                ),
                 "The test log-likelihood of the same trainings. Mean-field training does not "
                 "maximize it: compare the uniform distribution.",
             )
