@@ -84,7 +84,7 @@ ISING_PAPER = Preset(
     annealing=Annealing(chains=1000, temperatures=10_000, samples=4000, rounds=1000, replicas=24),
 )
 
-_ISING_QUICK = replace(_ISING, config=_mean_field(epochs=150, rate=0.3, growth=32))
+_ISING_QUICK = replace(_ISING, config=_mean_field(epochs=150, rate=0.3, growth=8))
 ISING_QUICK = Preset(
     experiment="ising",
     name="quick",
