@@ -123,7 +123,7 @@ def test_the_record_of_a_training_has_the_same_error():
     assert list(found) == ["train", "test"]
     for split, rows, _ in data.splits():
         v = model.visible.encode(rows)
-        recorded = measure(model, v, KEY, MeanField(), model.max_hidden)["error"]
+        recorded = measure(model, [v], KEY, MeanField(), model.max_hidden)[0]["error"]
         assert recorded == pytest.approx(found[split].mean_field.quadratic, rel=1e-12)
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from vrbm.model import random
 from vrbm.model.linear import dot
@@ -63,8 +64,8 @@ def _blocked_sum(x: Hidden, block: int, reverse: bool) -> Hidden:
     """
     *batch, size = x.shape
     width = min(size, block)
-    triangle = jnp.triu(jnp.ones((width, width), x.dtype))
-    triangle = triangle.T if reverse else triangle
+    ones = np.tri(width, dtype=x.dtype)  # a constant: else an accelerator makes it in each step
+    triangle = jnp.asarray(ones if reverse else ones.T)
     if size == width:
         return dot(x, triangle)
     blocks = -(-size // block)

@@ -38,8 +38,8 @@ class Monitor:
         part = partial(some, model, domain=data.domain, count=config.monitor_rows)
         train = part(data.train)
         self.constant_columns = int((train == train[0]).all(axis=0).sum()) if len(train) > 1 else 0
-        self.train = jax.device_put(train)
-        self.heldout = None if heldout is None else jax.device_put(part(heldout))
+        self.rows = jax.device_put([train] if heldout is None else [train, part(heldout)])
+        """some training rows, and some held-out ones where there are any"""
         self.window = config.window
         self.kernel = config.negative.reconstruction()
         self.width: int | None = None
@@ -77,29 +77,38 @@ class Monitor:
         }
 
     def _look(self, model: GrandCanonicalRBM, key: RandomKey, width: int) -> Look:
-        parts = [rows for rows in (self.train, self.heldout) if rows is not None]
-        measured = [measure(model, rows, key, self.kernel, width) for rows in parts]
-        return Look(width, measured)
+        return Look(width, measure(model, self.rows, key, self.kernel, width))
 
 
 @eqx.filter_jit
 def measure(
-    model: GrandCanonicalRBM, rows: Any, key: RandomKey, kernel: MeanField, width: int
-) -> dict[str, Scalar]:
-    """Averages over rows, of a layer cut at `width` units, where the rest are nothing for any v."""
-    v = jnp.asarray(rows, model.W.dtype)
+    model: GrandCanonicalRBM, parts: list[Any], key: RandomKey, kernel: MeanField, width: int
+) -> list[dict[str, Scalar]]:
+    """Averages over the rows of each part, of a layer cut at `width` units.
+
+    The rest are nothing for any v. All rows are computed at once.
+    """
+    v = jnp.concatenate(parts).astype(model.W.dtype)
     view = window.narrow(model, model.prices(), width)
     y, _ = kernel.fields(view, v, key)
     sizes = view.response(v).sizes
     is_whole = width == model.max_hidden
-    return {
-        "error": error.quadratic(model.visible.residual(v, y)).mean(),
-        "size": layer_size.mean(sizes).mean(),
-        "full": jnp.exp(sizes.log_last).mean() if is_whole else jnp.zeros((), v.dtype),
-        "free_energy": view.free_energy(v).mean(),
+    by_row = {
+        "error": error.quadratic(model.visible.residual(v, y)),
+        "size": layer_size.mean(sizes),
+        "full": jnp.exp(sizes.log_last) if is_whole else jnp.zeros(len(v), v.dtype),
+        "free_energy": view.free_energy(v),
+    }
+    of_all = {
         "mu": model.chemical_potential().mean(),
         "active": active_units(energy_quanta(model.W, model.b, 1.0)),
     }
+    ends = np.cumsum([len(rows) for rows in parts])
+    measured = []
+    for rows, end in zip(parts, ends, strict=True):
+        begin = end - len(rows)
+        measured.append({name: x[begin:end].mean() for name, x in by_row.items()} | of_all)
+    return measured
 
 
 def some(model: GrandCanonicalRBM, rows: np.ndarray, domain: Domain, count: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from vrbm.model import checks
 
 def paper_momentum(momentum: float) -> optax.GradientTransformation:
     r"""∇^(α) = β ∇^(α−1) + (1 − β) ∂ with ∇^(−1) = 0, as the paper starts it [a_CDupdate]."""
-    return optax.ema(momentum, debias=False)
+    return optax.chain(optax.scale(1 - momentum), optax.trace(momentum))
 
 
 @dataclass(frozen=True)

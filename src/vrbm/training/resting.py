@@ -16,7 +16,7 @@ units moved in each step.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -37,7 +37,7 @@ from vrbm.training.step import (
     scan,
     spoiled,
 )
-from vrbm.typing import Field, HiddenBias, RandomKey, Scalar, SumsOverUnits, Weights
+from vrbm.typing import Field, HiddenBias, RandomKey, SumsOverUnits, Weights
 
 # Steps between two looks at all units.
 SPAN = 100
@@ -60,6 +60,7 @@ def applies(model: GrandCanonicalRBM, rules: Rules, width: int) -> bool:
 class Idle(Surroundings):
     """The units beyond the window, at the beginning of a span."""
 
+    has_tail: ClassVar[bool] = False
     sums: SumsOverUnits
     """S_j over these units, (m,)"""
     gram: Field
@@ -98,10 +99,6 @@ class Idle(Surroundings):
         numbers = jnp.append(price_of_others, 0)
         (change, moves), state = transformation.update((descent, numbers), state, at)
         return Parameters(*change), moves, state
-
-    def log_tail(self, model: GrandCanonicalRBM, prices: HiddenBias, width: int) -> Scalar:
-        """0: the bound is taken once, for the whole span."""
-        return jnp.zeros((), prices.dtype)
 
 
 def _split(values: Parameters, width: int) -> tuple[Parameters, Parameters]:
@@ -172,13 +169,15 @@ def _span(
     # The farthest that a unit can have gone on the way.
     slack = _along(seen.numbers, *jax.tree.map(jnp.abs, (directions, movement)))
     tail = window.log_tail_of(
-        window.largest_steps(_with(model, idle), seen.price, slack.W.sum(axis=1) + jnp.abs(slack.b))
+        window.largest_steps(
+            _with(model, idle), shown.price.min(), slack.W.sum(axis=1) + jnp.abs(slack.b)
+        )
     )
     ahead = potential.sums(small.model.W, small.model.b)
     mu = potential.value_of_sums(ahead + potential.sums(new_idle.W, new_idle.b))
     first_order = potential.value_of_sums(ahead + surroundings.others(numbers))
     misfit = jnp.abs(mu - first_order) / jnp.maximum(jnp.abs(mu), 1)
-    missing, survival = seen.log_missing() + tail, seen.survival.max(axis=0)
+    missing, survival = seen.log_edge() + tail, seen.survival.max(axis=0)
     return new, Steps(shown, missing, survival, spoiled(new.model), misfit)
 
 

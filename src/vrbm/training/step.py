@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -78,16 +78,6 @@ class Shown(NamedTuple):
     swap_rates: Field
     """(replicas − 1,)"""
 
-    def row(self) -> Field:
-        """All in one array, which is stored in one pass."""
-        scalars = jnp.stack([self.price, self.delta_size])
-        return jnp.concatenate([self.norms, scalars, self.swap_rates])
-
-    @classmethod
-    def of_rows(cls, rows: Field) -> "Shown":
-        """The same of several steps, from their rows (steps, …)."""
-        return cls(rows[:, :3], rows[:, 3], rows[:, 4], rows[:, 5:])
-
 
 class Steps(NamedTuple):
     """What the steps of a block show."""
@@ -106,6 +96,9 @@ class Steps(NamedTuple):
 
 class Surroundings(eqx.Module):
     """The units of the layer that are not in the model at hand, described by a few numbers."""
+
+    #: Whether the units beyond the window are all in the model, so that each step has its own T_A.
+    has_tail: ClassVar[bool] = True
 
     @abstractmethod
     def others(self, numbers: Field) -> Field:
@@ -131,10 +124,6 @@ class Surroundings(eqx.Module):
         at: tuple[Parameters, Field],
     ) -> tuple[Parameters, Field, Any]:
         """Changes of the parameters and of the numbers, and the new state of the optimizer."""
-
-    @abstractmethod
-    def log_tail(self, model: GrandCanonicalRBM, prices: HiddenBias, width: int) -> Scalar:
-        """log T_A, where it has to be known in each step; else 0."""
 
 
 class Alone(Surroundings):
@@ -166,27 +155,21 @@ class Alone(Surroundings):
         change, state = transformation.update(descent, state, at[0])
         return Parameters(*change), at[1], state
 
-    def log_tail(self, model: GrandCanonicalRBM, prices: HiddenBias, width: int) -> Scalar:
-        """That of the units beyond the window."""
-        return window.log_tail(model, prices, width)
-
 
 class Seen(NamedTuple):
     """The extremes over the steps so far."""
 
-    log_tail: Scalar
-    """the largest log T_A, where it has to be known in each step; else 0"""
     survival: Field
     """the largest P(z ≥ a|v), (rows, A)"""
     numbers: Field
     """the largest absolute value of each of the numbers that describe the surroundings"""
-    price: Scalar
-    """the smallest"""
+    log_tail: Scalar | None
+    """the largest log T_A, where each step has its own"""
 
-    def log_missing(self) -> Scalar:
-        """A bound on log P(z = A|v) T_A; probabilities below the smallest number count as it."""
+    def log_edge(self) -> Scalar:
+        """log P(z = A|v), at most; probabilities below the smallest number count as it."""
         smallest = window.smallest(np.dtype(self.survival.dtype))
-        return jnp.log(jnp.maximum(self.survival[:, -1].max(), smallest)) + self.log_tail
+        return jnp.log(jnp.maximum(self.survival[:, -1].max(), smallest))
 
 
 def in_order(rows: jax.Array, order: jax.Array) -> jax.Array | None:
@@ -242,7 +225,6 @@ def scan(
         if rules.penalty:
             ascent = with_penalty(ascent, model, rules.penalty, rules.penalty_power)
         squares = jnp.stack([jnp.sum(g**2) for g in ascent])
-        norms = jnp.sqrt(squares + surroundings.squares(statistics.price_of_others))
         h_offset = carry.h_offset
         if rules.centred:
             h_offset = (1 - OFFSET_RATE) * h_offset + OFFSET_RATE * statistics.mean_hidden
@@ -259,20 +241,35 @@ def scan(
         new = Carry(moved(model, change), optimizer, negative, carry.v_offset, h_offset, completed)
         sizes = most(info.met, fantasy.sizes.survival if rows_met > 1 else met(fantasy))
         sizes = sizes if filling is None else most(sizes, filling)
-        seen = Seen(
-            jnp.maximum(seen.log_tail, surroundings.log_tail(model, prices, width)),
-            most(seen.survival, sizes),
-            jnp.maximum(seen.numbers, jnp.abs(numbers + moves)),
-            jnp.minimum(seen.price, prices.min()),
+        seen = jax.tree.map(
+            jnp.maximum,
+            seen,
+            Seen(
+                sizes,
+                jnp.abs(numbers + moves),
+                window.log_tail(model, prices, width) if surroundings.has_tail else None,
+            ),
         )
-        shown = Shown(norms, prices.max(), statistics.delta_size, info.swap_rates)
-        return (new, numbers + moves, seen), shown.row()
+        scalars = jnp.stack([prices.max(), statistics.delta_size])
+        # One array, stored in one pass; norms are taken of all steps at once.
+        row = [squares, scalars, info.swap_rates, statistics.price_of_others]
+        return (new, numbers + moves, seen), jnp.concatenate(row)
 
-    nothing = jnp.asarray(jnp.inf, dtype)
-    seen = Seen(-nothing, jnp.zeros((rows_met, width), dtype), jnp.zeros_like(numbers), nothing)
+    seen = Seen(
+        survival=jnp.zeros((rows_met, width), dtype),
+        numbers=jnp.zeros_like(numbers),
+        log_tail=jnp.asarray(-jnp.inf, dtype) if surroundings.has_tail else None,
+    )
     inputs = in_order(rows, order), order, keys
     (carry, numbers, seen), shown = jax.lax.scan(step, (carry, numbers, seen), inputs)
-    return carry, numbers, seen, Shown.of_rows(shown)
+    others = shown.shape[1] - len(surroundings.others(numbers))
+    squares = shown[:, :3] + jax.vmap(surroundings.squares)(shown[:, others:])
+    return (
+        carry,
+        numbers,
+        seen,
+        Shown(jnp.sqrt(squares), shown[:, 3], shown[:, 4], shown[:, 5:others]),
+    )
 
 
 def spoiled(model: GrandCanonicalRBM) -> jax.Array:
@@ -296,5 +293,6 @@ def run(
     keys = jax.random.split(key, len(order))
     new, _, seen, shown = scan(carry, none, rows, order, keys, width, rules, Alone(), observed)
     survival, misfit = seen.survival.max(axis=0), jnp.zeros((), dtype)
-    steps = Steps(shown, seen.log_missing(), survival, spoiled(new.model), misfit)
+    missing = seen.log_edge() + seen.log_tail
+    steps = Steps(shown, missing, survival, spoiled(new.model), misfit)
     return new, steps, window.largest_steps(new.model, new.model.prices())
