@@ -2,8 +2,8 @@ r"""Annealed runs along the path, forward and backward, and the ladder of their 
 
 Forward, from v_0 ~ p_0, for k = 1 … M: log w grows by F_{k−1}(v_{k−1}) − F_k(v_{k−1}), then v_k is
 drawn by T_k from v_{k−1}. Then E[w] = Z_1/Z_0.
-Backward, from v_M ~ p_1, for k = M … 1: v_{k−1} is drawn by T_k from v_k, then log w grows by the
-same term. Then E[1/w] = Z_0/Z_1, since each kernel T_k is reversible.
+Backward, from v_{M−1} ~ p_1, for k = M … 1: log w grows by the same term, then v_{k−2} is drawn by
+T_{k−1} from v_{k−1}. Then E[1/w] = Z_0/Z_1, since each kernel T_k is reversible.
 """
 
 from collections.abc import Callable
@@ -53,48 +53,48 @@ def run(
 
     `progress` is called with the number of steps done since the last call.
     """
-    pairs = np.stack([betas[:-1], betas[1:]], axis=1).astype(v.dtype)
-    pairs = pairs[::-1] if backward else pairs
-    keys = jax.random.split(key, len(pairs))
+    low, high = betas[:-1], betas[1:]
+    steps = np.stack([low, high, low if backward else high], axis=1).astype(v.dtype)
+    steps = steps[::-1] if backward else steps
+    segments = -(-len(steps) // SEGMENT)
+    length = -(-len(steps) // segments)
+    # Segments of one length are compiled once. Steps at the last β add nothing to a weight.
+    spare = np.full((segments * length - len(steps), 3), steps[-1, 2])
+    parts = jnp.asarray(np.concatenate([steps, spare])).reshape(segments, length, 3)
+    keys = jax.random.split(key, (segments, length))
     log_weights = jnp.zeros(len(v), v.dtype)
     slopes = jnp.zeros_like(log_weights)
     friction = []
-    at = 0
-    for part in np.array_split(pairs, -(-len(pairs) // SEGMENT)):
-        here = slice(at, at + len(part))
+    for number in range(segments):
         v, log_weights, slopes, spread = _segment(
-            path, v, log_weights, slopes, jnp.asarray(part), keys[here], backward
+            path, v, log_weights, slopes, parts[number], keys[number]
         )
         friction.append(np.asarray(spread))
-        at += len(part)
-        progress(len(part))
-    return Annealed(v, log_weights, np.concatenate(friction))
+        progress(min(length, len(steps) - number * length))
+    return Annealed(v, log_weights, np.concatenate(friction)[: len(steps)])
 
 
-@partial(jax.jit, static_argnames="backward")
+@jax.jit
 def _segment(
     path: Path,
     v: Chains,
     log_weights: ChainWeights,
     slopes: ChainWeights,
-    pairs: Array,
+    steps: Array,
     keys: Array,
-    backward: bool,
 ) -> tuple[Chains, ChainWeights, ChainWeights, Array]:
+    """Steps (low, high, β): the rise between the first two adds to log w, then v is drawn at β."""
+
     def step(carry: tuple[Array, ...], inputs: tuple[Array, Array]) -> tuple[tuple, Array]:
-        (v, x, log_weights, before), ((low, high), key) = carry, inputs
-        if backward:
-            v = path.step(x, high, key)
-            x = path.fields(v)
-        gain = path.gain(v, x, low, high)
-        if not backward:
-            v = path.step(x, high, key)
-            x = path.fields(v)
-        slopes = gain / (high - low)
-        return (v, x, log_weights + gain, slopes), _friction(before, slopes)
+        (v, x, log_weights, before), ((low, high, beta), key) = carry, inputs
+        rises = high > low
+        gain = jnp.where(rises, path.gain(v, x, low, high), 0)
+        slopes = gain / jnp.where(rises, high - low, 1)
+        v = path.step(x, beta, key)
+        return (v, path.fields(v), log_weights + gain, slopes), _friction(before, slopes)
 
     start = (v, path.fields(v), log_weights, slopes)
-    (v, _, log_weights, slopes), friction = jax.lax.scan(step, start, (pairs, keys))
+    (v, _, log_weights, slopes), friction = jax.lax.scan(step, start, (steps, keys))
     return v, log_weights, slopes, friction
 
 

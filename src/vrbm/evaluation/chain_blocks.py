@@ -109,7 +109,7 @@ def _block(
         few = len(starts) < settings.block
         chosen = jax.random.choice(choice_key, len(starts), (settings.block,), replace=few)
         v = jnp.asarray(starts[np.asarray(chosen)], v.dtype)
-    v = settle(path, v, settle_key, settings.burn_in)
+    v = settle(path, v, settle_key, settings.burn_in + 1)  # the last is the kernel T_M
     back = run(path, v, betas, backward_key, backward=True, progress=tell)
     return {
         "forward": np.asarray(ends.log_weights),

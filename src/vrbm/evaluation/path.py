@@ -56,11 +56,13 @@ class Path(eqx.Module):
         y = beta * (dot(h, model.W) + model.c) + (1 - beta) * self.base
         return model.visible.sample(visible_key, y)
 
+    @eqx.filter_jit
     def start(self, key: RandomKey, chains: int) -> Visible:
         """Independent draws at β = 0, (chains, N)."""
         y = jnp.broadcast_to(self.base, (chains, self.model.n_visible))
         return self.model.visible.sample(key, y)
 
+    @eqx.filter_jit
     def log_partition_at_0(self) -> Scalar:
         """log Z_0, exact."""
         x = jnp.zeros_like(self.model.b)

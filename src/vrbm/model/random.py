@@ -7,6 +7,7 @@ loop on CPU, which costs more than a layer's matrix product; here they are one f
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -16,7 +17,7 @@ import numpy as np
 from vrbm.typing import Field, RandomKey
 
 ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
-PARITY = np.uint32(0x1BD11BDA)
+PARITY = 0x1BD11BDA
 # Rounds of JAX's keys, and of draws: the fewest without known flaws (Random123's documentation).
 KEY_ROUNDS, DRAW_ROUNDS = 20, 13
 # What JAX calls it.
@@ -35,18 +36,28 @@ def bits(key: RandomKey, shape: tuple[int, ...]) -> tuple[jax.Array, jax.Array]:
     return _threefry(first, second, jnp.zeros_like(counter), counter, DRAW_ROUNDS)
 
 
-def _threefry(first: Any, second: Any, x: Any, y: Any, rounds: int = KEY_ROUNDS) -> tuple[Any, Any]:
-    """The words x and y, encrypted by the key of two words; arrays of JAX or of numpy."""
+def _threefry(
+    first: Any,
+    second: Any,
+    x: Any,
+    y: Any,
+    rounds: int = KEY_ROUNDS,
+    word: Callable[[Any], Any] = lambda x: x,
+) -> tuple[Any, Any]:
+    """The words x and y, encrypted by the key of two words.
+
+    They are arrays of JAX or of numpy; or whole numbers, with a `word` that leaves 32 bits of them.
+    """
     words = (first, second, first ^ second ^ PARITY)
-    x, y = x + first, y + second
+    x, y = word(x + first), word(y + second)
     for turn in range(rounds):
         left = ROTATIONS[turn % len(ROTATIONS)]
-        x = x + y
-        y = ((y << np.uint32(left)) | (y >> np.uint32(32 - left))) ^ x
+        x = word(x + y)
+        y = word((y << left) | (y >> (32 - left))) ^ x
         if turn % 4 == 3:
             number = turn // 4 + 1
-            x = x + words[number % 3]
-            y = y + (words[(number + 1) % 3] + np.uint32(number))
+            x = word(x + words[number % 3])
+            y = word(y + (words[(number + 1) % 3] + number))
     return x, y
 
 
@@ -66,18 +77,30 @@ def key_of_seed(seed: int) -> RandomKey:
     return _key(np.array([0, seed], np.uint32))
 
 
-def fold_in(key: RandomKey, *numbers: int) -> RandomKey:
-    """The key `jax.random.fold_in(key, number)`, found by numpy: there is nothing to compile.
+class Keys:
+    """Keys folded from one, found by the host: there is nothing to compile or to wait for.
 
-    The keys of single numbers 0, 1, … are also those of `jax.random.split`. Several numbers are
-    folded in one after the other.
+    `keys(number)` is `jax.random.fold_in(key, number)`; those of 0, 1, … are also the keys of
+    `jax.random.split`. Several numbers are folded in one after the other.
     """
-    if not _is_threefry(key):
-        return functools.reduce(jax.random.fold_in, numbers, key)
-    words = _words(key)
-    for number in numbers:
-        words = np.concatenate(_host_bits(words, np.array([number], np.uint32)))
-    return _key(words)
+
+    def __init__(self, key: RandomKey) -> None:
+        self.key = key
+        self.words = _words(key).tolist() if _is_threefry(key) else None
+
+    def __call__(self, *numbers: int) -> RandomKey:
+        """The key of these numbers."""
+        if self.words is None:
+            return functools.reduce(jax.random.fold_in, numbers, self.key)
+        x, y = self.words
+        for number in numbers:
+            x, y = _threefry(x, y, 0, number, word=lambda x: x & 0xFFFFFFFF)
+        return _key(np.array([x, y], np.uint32))
+
+
+def fold_in(key: RandomKey, *numbers: int) -> RandomKey:
+    """One of the `Keys` of a key."""
+    return Keys(key)(*numbers)
 
 
 def permutation(key: RandomKey, n: int) -> np.ndarray | jax.Array:
@@ -90,7 +113,8 @@ def permutation(key: RandomKey, n: int) -> np.ndarray | jax.Array:
         return jax.random.permutation(key, n)
     order = np.arange(n, dtype=np.int32)
     for _ in range(math.ceil(3 * math.log(n) / math.log(2**32 - 1))):
-        key, draw = fold_in(key, 0), fold_in(key, 1)
+        keys = Keys(key)
+        key, draw = keys(0), keys(1)
         x, y = _host_bits(_words(draw), np.arange(n, dtype=np.uint32))
         order = order[np.argsort(x ^ y, kind="stable")]
     return order

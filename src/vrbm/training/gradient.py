@@ -12,8 +12,10 @@ from vrbm.model.linear import dot
 from vrbm.model.rbm import Response
 from vrbm.typing import Batch, Field, Hidden, HiddenBias, Scalar, Visible, VisibleBias, Weights
 
-# By how much the weights outnumber the values of a batch for its two products to be made one.
+# By how much the weights outnumber the values of a batch for its two products to be made one; and
+# up to how many rows that is done on an accelerator, where each operation has its price.
 JOINED = 4
+JOINED_ROWS = 1000
 
 
 class Parameters(NamedTuple):
@@ -111,14 +113,27 @@ def _correlation(h: Hidden, v: Visible, more_h: Field, more_v: Field) -> Weights
     What is divided is the smaller: the rows, or their product. Where the rows hold few numbers
     beside K N, one product of all rows saves a pass over K N.
     """
-    few = len(v) + len(more_v) < v.shape[1]
+    rows = len(v) + len(more_v)
+    few = rows < v.shape[1]
     if few:
         h, more_h = h / len(v), more_h / len(v)
-    if JOINED * (len(v) + len(more_v)) * (h.shape[1] + v.shape[1]) < h.shape[1] * v.shape[1]:
-        product = dot(jnp.concatenate([h, more_h]).T, jnp.concatenate([v, more_v]))
+    if JOINED * rows * (h.shape[1] + v.shape[1]) < h.shape[1] * v.shape[1]:
+        product = _joined(h, v, more_h, more_v)
+    elif rows <= JOINED_ROWS:
+        product = jax.lax.platform_dependent(h, v, more_h, more_v, cpu=_separate, default=_joined)
     else:
-        product = dot(h.T, v) + dot(more_h.T, more_v)
+        product = _separate(h, v, more_h, more_v)
     return product if few else product / len(v)
+
+
+def _joined(h: Hidden, v: Visible, more_h: Field, more_v: Field) -> Weights:
+    """One product of all rows."""
+    return dot(jnp.concatenate([h, more_h]).T, jnp.concatenate([v, more_v]))
+
+
+def _separate(h: Hidden, v: Visible, more_h: Field, more_v: Field) -> Weights:
+    """The sum of two products."""
+    return dot(h.T, v) + dot(more_h.T, more_v)
 
 
 def centred(gradient: Parameters, v_offset: VisibleBias, h_offset: HiddenBias) -> Parameters:

@@ -11,7 +11,8 @@ import numpy as np
 import optax
 
 from vrbm.data.dataset import Dataset
-from vrbm.model import GrandCanonicalRBM, checks, random
+from vrbm.model import GrandCanonicalRBM, checks
+from vrbm.model.random import Keys
 from vrbm.training import growth, resting, step, window
 from vrbm.training.config import Config
 from vrbm.training.gradient import parameters
@@ -20,7 +21,7 @@ from vrbm.training.monitor import Look, Monitor, some
 from vrbm.training.observed import Observed
 from vrbm.training.source import OnDevice, Source, Streamed, as_dataset, encoded
 from vrbm.training.step import Carry, Rules, Steps
-from vrbm.typing import RandomKey
+from vrbm.typing import HiddenBias, RandomKey, Visible, VisibleBias
 
 # Number of the key that starts chains: no epoch has it.
 START = 2**32 - 1
@@ -95,18 +96,25 @@ def start(model: GrandCanonicalRBM, data: Any, config: Config, key: RandomKey) -
     dtype = model.W.dtype
     model = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), model)
     rows = jnp.asarray(some(model, data.train, data.domain, 10_000), dtype)
+    v_offset, h_offset, survival = _survey(model, rows)
     carry = Carry(
         model=model,
         optimizer=config.optimizer.build(1).init(parameters(model)),
         negative=config.negative.start(model, rows, jax.random.fold_in(key, START)),
-        v_offset=rows.mean(axis=0),
-        h_offset=model.mean_hidden(rows[:1000]).mean(axis=0),
+        v_offset=v_offset,
+        h_offset=h_offset,
     )
     width = model.max_hidden
     if config.window:
-        spread = rows[:: max(1, len(rows) // 200)]
-        width = _next_width(model, np.asarray(model.size_survival(spread).max(axis=0)))
+        width = _next_width(model, np.asarray(survival))
     return TrainState(carry, key, epoch=0, width=width)
+
+
+@jax.jit
+def _survey(model: GrandCanonicalRBM, rows: Visible) -> tuple[VisibleBias, HiddenBias, HiddenBias]:
+    """Averages of v and h over rows, and the largest P(z ≥ a|v) of some."""
+    found = model.response(rows[:: max(1, len(rows) // 1000)])
+    return rows.mean(axis=0), found.mean.mean(axis=0), found.sizes.survival.max(axis=0)
 
 
 def train(
@@ -181,10 +189,11 @@ def _records(
     )
     rate = config.optimizer.schedule(total)
     monitor = Monitor(state.model, data, config)
+    keys = Keys(state.key)
     while state.epoch < config.epochs:
         began = time.perf_counter()
         state, summary, look, largest_steps = _epoch(
-            state, source, config, rules, monitor, observed
+            state, keys, source, config, rules, monitor, observed
         )
         last_step = state.epoch * source.batches - 1
         record = Record(
@@ -203,6 +212,7 @@ def _records(
 
 def _epoch(
     state: TrainState,
+    keys: Keys,
     source: Source,
     config: Config,
     rules: Rules,
@@ -225,9 +235,9 @@ def _epoch(
     largest_steps: Any = None
     done = 0
     for number, (rows, order) in enumerate(
-        source.blocks(state.epoch, _order_key(state, state.epoch))
+        source.blocks(state.epoch, _order_key(keys, state.epoch))
     ):
-        key = random.fold_in(state.key, state.epoch, 1, number)
+        key = keys(state.epoch, 1, number)
         may_rest = state.epoch * source.batches + done >= RESTLESS
         while True:
             rests = may_rest and resting.applies(carry.model, rules, width)
@@ -237,7 +247,7 @@ def _epoch(
             if is_last and not is_unbounded:  # a layer without an end may shrink afterwards
                 look = monitor.begin(new.model, state.key)
             if is_last and following < config.epochs:
-                source.prepare(following, _order_key(state, following))
+                source.prepare(following, _order_key(keys, following))
             steps, largest_steps = jax.device_get((steps, largest_steps))
             _stop_if_diverged(carry.model, steps, following, done, monitor.constant_columns)
             most_units = carry.model.max_hidden
@@ -282,9 +292,9 @@ def _epoch(
     return TrainState(carry, state.key, following, width), summary, look, largest_steps
 
 
-def _order_key(state: TrainState, epoch: int) -> RandomKey:
+def _order_key(keys: Keys, epoch: int) -> RandomKey:
     """The key by which the rows of an epoch are ordered."""
-    return random.fold_in(state.key, epoch, 0, epoch)
+    return keys(epoch, 0, epoch)
 
 
 def _next_width(

@@ -177,7 +177,7 @@ def _span(
     mu = potential.value_of_sums(ahead + potential.sums(new_idle.W, new_idle.b))
     first_order = potential.value_of_sums(ahead + surroundings.others(numbers))
     misfit = jnp.abs(mu - first_order) / jnp.maximum(jnp.abs(mu), 1)
-    missing, survival = seen.log_edge() + tail, seen.survival.max(axis=0)
+    missing, survival = seen.log_missing() + tail, seen.survival.max(axis=0)
     return new, Steps(shown, missing, survival, spoiled(new.model), misfit)
 
 

@@ -166,10 +166,14 @@ class Seen(NamedTuple):
     log_tail: Scalar | None
     """the largest log T_A, where each step has its own"""
 
-    def log_edge(self) -> Scalar:
-        """log P(z = A|v), at most; probabilities below the smallest number count as it."""
+    def log_missing(self) -> Scalar:
+        """A bound on log P(z = A|v) T_A, or without T_A where steps have none of their own.
+
+        Probabilities below the smallest number count as it.
+        """
         smallest = window.smallest(np.dtype(self.survival.dtype))
-        return jnp.log(jnp.maximum(self.survival[:, -1].max(), smallest))
+        edge = jnp.log(jnp.maximum(self.survival[:, -1].max(), smallest))
+        return edge if self.log_tail is None else edge + self.log_tail
 
 
 def in_order(rows: jax.Array, order: jax.Array) -> jax.Array | None:
@@ -293,6 +297,5 @@ def run(
     keys = jax.random.split(key, len(order))
     new, _, seen, shown = scan(carry, none, rows, order, keys, width, rules, Alone(), observed)
     survival, misfit = seen.survival.max(axis=0), jnp.zeros((), dtype)
-    missing = seen.log_edge() + seen.log_tail
-    steps = Steps(shown, missing, survival, spoiled(new.model), misfit)
+    steps = Steps(shown, seen.log_missing(), survival, spoiled(new.model), misfit)
     return new, steps, window.largest_steps(new.model, new.model.prices())
