@@ -1,14 +1,19 @@
-"""The same table on an accelerator, with the part of its roofline, and the paper's Ising preset.
+"""The same steps on an accelerator, as parts of its roofline, and the paper's Ising preset.
 
-    python benchmarks/accelerator.py FOLDER [seconds for the preset]
+    python benchmarks/accelerator.py FOLDER
 
-Needs JAX, equinox, optax, jaxtyping, numpy, scipy and safetensors alone. Writes
-`accelerator.json` after each part, so that a run that is stopped leaves what it has.
+Each part runs in a process of its own with the XLA flags that suit it, and adds to
+`accelerator.json`; the table is `accelerator.md`. Needs JAX, equinox, optax, jaxtyping, numpy,
+scipy, scikit-learn and safetensors alone; `rbms` with torch is timed beside, where it is there.
 """
 
 import json
+import os
+import subprocess
 import sys
+import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +21,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-import vrbm
-from problems import flops, fresh, phase, products, rows_of, training
+from peers import on_accelerator
+from problems import ALGORITHMS, BATCHES, SHAPES, flops, ours, rows_of, steps_at
+from report import table
 from timing import interleaved, machine
-from vrbm.model import layer_size
 
-SHAPES = ((784, 500, 100), (64, 128, 100), (64, 2000, 1000), (196, 900, 1000), (784, 4096, 4096))
-ALGORITHMS = ("PCD-1", "mean-field CD-2")
-PRESET_EPOCHS = 4000
+LARGE = ((784, 4096), 4096)
+#: Operations in a timed call.
+MOST = 4e12
+#: Programs compiled at a time.
+COMPILERS = 8
+UNTUNED = "--xla_gpu_autotune_level=0"
+FLAGS = {
+    "steps": f"{UNTUNED} --xla_gpu_command_buffer_scheduling_mode=CONCURRENT",
+    "large": f"{UNTUNED} --xla_gpu_enable_triton_gemm=false",
+    "preset": f"{UNTUNED} --xla_gpu_command_buffer_scheduling_mode=CONCURRENT",
+}
 
 
 def rooflines(repeats: int = 5) -> dict[str, float]:
-    """What the machine does: float32 and tf32 operations a second, and bytes a second."""
+    """What the machine does: operations a second at three precisions, and bytes a second."""
     size, loops = 8192, 4
     a = jnp.ones((size, size), jnp.float32)
 
@@ -53,54 +66,33 @@ def rooflines(repeats: int = 5) -> dict[str, float]:
     return rates | {"bytes": 20 * 2 * 4.0 * big.size / times["bytes"]["median"]}
 
 
-def steps(roof: dict[str, float]) -> list[dict[str, Any]]:
-    """Seconds per step of each shape, with the bare products at three precisions."""
+def cells(wanted: list[tuple[tuple[int, int], int, str]], repeats: int = 9) -> list[dict[str, Any]]:
+    """Seconds per step of each shape, batch and algorithm, with the least that they could take."""
+    roof = rooflines()
+    print({name: f"{rate:.3g}" for name, rate in roof.items()}, flush=True)
+    prepared = []
+    for (n_visible, n_hidden), batch, algorithm in wanted:
+        steps = steps_at(n_visible, n_hidden, batch, algorithm, MOST)
+        calls = ours((n_visible, n_hidden), batch, algorithm, steps)
+        prepared.append((n_visible, n_hidden, batch, algorithm, steps, calls))
+    with ThreadPoolExecutor(COMPILERS) as pool:
+        list(pool.map(lambda call: call(), [call for one in prepared for call in one[-1].values()]))
     found = []
-    for n_visible, n_hidden, batch in SHAPES:
-        rows = rows_of(n_visible, 8192)
-        for algorithm in ALGORITHMS:
-            k = int(algorithm[-1])
-            count = 20 if batch >= 4096 else 200
-            calls = {
-                f"products, {p}": products(n_visible, n_hidden, batch, k, count, p)
-                for p in ("highest", "high", "default")
-            }
-            for name, potential in (("RBM", vrbm.FixedSize()), ("vRBM", vrbm.Penalizing())):
-                model = fresh(n_visible, n_hidden, potential, rows)
-                calls[name] = training(model, rows, phase(algorithm, batch), batch, count)
-            times = interleaved(calls, count, 5)
-            work = flops(n_visible, n_hidden, batch, k)
-            # Each step reads and writes W and its momentum, and a few arrays of the batch.
-            moved = 4.0 * (8 * n_visible * n_hidden + (4 * k + 6) * batch * (n_hidden + n_visible))
-            limit = max(work / roof["highest"], moved / roof["bytes"])
-            cell = {"N": n_visible, "K": n_hidden, "batch": batch, "algorithm": algorithm}
-            found.append(cell | {
-                "seconds": times,
-                "roofline_seconds": limit,
-                "part_of_roofline": {n: limit / times[n]["median"] for n in ("RBM", "vRBM")},
-            })  # fmt: skip
-            print(cell, {name: f"{1e6 * t['median']:.0f} µs" for name, t in times.items()},
-                  f"roofline {1e6 * limit:.0f} µs", flush=True)  # fmt: skip
-    return found
-
-
-def widths() -> dict[str, Any]:
-    """The running sums of the layer size by the width of their triangular products."""
-    found = {}
-    for batch, size in ((100, 128), (100, 2000), (4096, 4096)):
-        x = jax.random.normal(jax.random.key(0), (batch, size), jnp.float32)
-        calls: dict[str, Any] = {}
-        for block in (8, 16, 32, 64, 128, 256):
-
-            def run(x: jax.Array, block: int = block) -> jax.Array:
-                def one(x: jax.Array, _: None) -> tuple[jax.Array, None]:
-                    return x + 1e-9 * layer_size._blocked_sum(x, block, False), None
-
-                return jax.lax.scan(one, x, None, length=100)[0]
-
-            compiled = jax.jit(run)
-            calls[str(block)] = lambda compiled=compiled, x=x: compiled(x).block_until_ready()
-        found[f"{batch}x{size}"] = interleaved(calls, 100, 5)
+    for n_visible, n_hidden, batch, algorithm, steps, calls in prepared:
+        peers = on_accelerator(algorithm, rows_of(n_visible), n_hidden, batch, steps)
+        times = interleaved(calls | peers, steps, repeats)
+        k = int(algorithm.rsplit("-", 1)[1])
+        # Each step reads and writes W and its momentum, and a few arrays of the batch.
+        moved = 4.0 * (8 * n_visible * n_hidden + (4 * k + 6) * batch * (n_hidden + n_visible))
+        limit = max(flops(n_visible, n_hidden, batch, k) / roof["highest"], moved / roof["bytes"])
+        cell = {"N": n_visible, "K": n_hidden, "batch": batch, "algorithm": algorithm}
+        print(
+            cell,
+            {name: f"{1e6 * t['median']:.0f} µs" for name, t in times.items()},
+            f"roofline {1e6 * limit:.0f} µs",
+            flush=True,
+        )
+        found.append(cell | {"seconds": times, "roofline_seconds": limit, "rooflines": roof})
     return found
 
 
@@ -116,54 +108,75 @@ def precision_errors() -> dict[str, float]:
     return found
 
 
-def preset(seconds: float) -> dict[str, Any]:
-    """The paper's Ising run, K = 2000, 60,000 rows, batch 100, as far as the time goes."""
-    from vrbm.data import ising
-    from vrbm.training import Config, Optimizer, train
+def preset(began: float) -> dict[str, Any]:
+    """The paper's Ising run with all its measures, in seconds since the process began.
 
-    data = ising.paper_set()
-    model = vrbm.GrandCanonicalRBM.initialize(
-        jax.random.key(0), 64, 2000, data=data.train, dtype=jnp.float32
-    )
-    config = Config(epochs=PRESET_EPOCHS, batch_size=100, optimizer=Optimizer(learning_rate=0.1))
-    began = time.perf_counter()
-    epochs: list[Any] = []
-    for record in train(model, data, config, jax.random.key(1)):
-        epochs.append([time.perf_counter() - began, record.window, record.repeats,
-                       record.mean_size, record.mu, record.error_heldout])  # fmt: skip
-        if epochs[-1][0] > seconds:
-            break
-    done, spent = len(epochs), epochs[-1][0]
-    late = np.diff([e[0] for e in epochs[done // 2 :]])
-    typical = float(np.median(late)) if late.size else spent
-    return {
-        "epochs": done,
-        "seconds": spent,
-        "seconds_per_settled_epoch": typical,
-        "projected_seconds": spent + (PRESET_EPOCHS - done) * typical,
-        "every_tenth": epochs[::10],
-        "last": epochs[-1],
-    }
+    Its data, which are drawn once and kept, are there before.
+    """
+    from vrbm.experiments import catalogue, presets
+    from vrbm.experiments.conduct import conduct
+
+    paper = presets.PRESETS["ising", "paper"]
+    data = catalogue.EXPERIMENTS["ising"].load(paper)
+    marks: dict[str, float] = {}
+
+    def tell(name: str, share: float, line: str) -> None:
+        marks["trained"] = time.time() - began
+        marks.setdefault("first epoch", marks["trained"])
+
+    with tempfile.TemporaryDirectory() as folder:
+        conduct(paper, Path(folder), data, members=["vrbm"], seeds=[0], progress=tell)
+        measured = json.loads((Path(folder) / "runs/vrbm-0/measures.json").read_text())
+    marks["measured"] = time.time() - began
+    facts = {name: measured[name] for name in ("mean_size", "mu")}
+    return {"seconds": marks, "error_test": measured["test"]["error"], **facts}
+
+
+def part(name: str, began: float) -> Any:
+    """One of the parts."""
+    if name == "preset":
+        return preset(began)
+    if name == "large":
+        return cells([(*LARGE, algorithm) for algorithm in ALGORITHMS[1:]])
+    return cells([(s, b, a) for s in SHAPES for b in BATCHES for a in ALGORITHMS])
+
+
+def tables(results: dict[str, Any]) -> str:
+    """The table of the documentation."""
+    rows = []
+    for cell in results.get("steps", []) + results.get("large", []):
+        times = {name: 1e6 * t["median"] for name, t in cell["seconds"].items()}
+        shape = [f"{cell['N']}×{cell['K']}", str(cell["batch"]), cell["algorithm"]]
+        limit = 1e6 * cell["roofline_seconds"]
+        parts = [f"{100 * limit / times[name]:.0f} %" for name in ("RBM", "vRBM")]
+        peer = f"{times['rbms'] / times['RBM']:.1f}" if "rbms" in times else "—"
+        alone = [f"{times[name]:.0f}" for name in ("products", "RBM", "vRBM")]
+        rows.append([*shape, f"{limit:.0f}", *alone, *parts, peer])
+    head = ["N×K", "batch", "algorithm", "roofline, µs", "products, µs", "RBM, µs", "vRBM, µs"]
+    return table([*head, "RBM of roofline", "vRBM of roofline", "rbms / RBM"], rows) + "\n"
 
 
 def main() -> None:
     folder = Path(sys.argv[1])
+    if len(sys.argv) > 2:
+        name, began = sys.argv[2], float(sys.argv[3])
+        found = {"machine": machine(), "precision_errors": precision_errors(), name: None}
+        found[name] = part(name, began)
+        (folder / f"{name}.json").write_text(json.dumps(found))
+        return
     folder.mkdir(parents=True, exist_ok=True)
-    budget = float(sys.argv[2]) if len(sys.argv) > 2 else 200.0
-    results: dict[str, Any] = {"machine": machine()}
-
-    def keep(name: str, value: Any) -> None:
-        results[name] = value
+    subprocess.run([sys.executable, "-c", "from vrbm.data import ising; ising.paper_set()"])
+    results: dict[str, Any] = {"flags": FLAGS}
+    for name, flags in FLAGS.items():
+        environment = os.environ | {"XLA_FLAGS": flags, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+        command = [sys.executable, __file__, str(folder), name, str(time.time())]
+        subprocess.run(command, env=environment, check=True)
+        one = folder / f"{name}.json"
+        results |= json.loads(one.read_text())
+        one.unlink()
         (folder / "accelerator.json").write_text(json.dumps(results, indent=1) + "\n")
-
-    keep("rooflines", rooflines())
-    print({name: f"{value:.3g}" for name, value in results["rooflines"].items()}, flush=True)
-    keep("precision_errors", precision_errors())
-    keep("steps", steps(results["rooflines"]))
-    keep("scan_widths", widths())
-    keep("preset", preset(budget))
-    facts = {k: v for k, v in results["preset"].items() if k != "every_tenth"}
-    print(json.dumps(facts), flush=True)
+        (folder / "accelerator.md").write_text(tables(results))
+    print(json.dumps(results["preset"]), flush=True)
 
 
 if __name__ == "__main__":

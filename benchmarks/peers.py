@@ -50,21 +50,22 @@ def rbms(
     steps: int,
     rate: float = 0.01,
     persistent: bool = True,
+    device: str = "cpu",
 ) -> tuple[Call, Callable]:
     """`rbms`: a step of its training function."""
     import torch
     from rbms.bernoulli_bernoulli.classes import BBRBM
     from rbms.training.pcd import fit_batch_pcd
 
-    order = torch.from_numpy(batches(rows, batch, steps))
-    data = torch.from_numpy(rows)
+    order = torch.from_numpy(batches(rows, batch, steps)).to(device)
+    data = torch.from_numpy(rows).to(device)
     machine = BBRBM.init_parameters(
-        num_hiddens=n_hidden, dataset=_Rows(data), device=torch.device("cpu"), dtype=torch.float32
+        num_hiddens=n_hidden, dataset=_Rows(data), device=torch.device(device), dtype=torch.float32
     )
     optimizer = torch.optim.SGD(machine.parameters(), lr=rate, maximize=True)
     for parameter in machine.parameters():
         parameter.grad = torch.zeros_like(parameter)
-    weights = torch.ones(batch)
+    weights = torch.ones(batch, device=device)
     state = {"chains": machine.init_chains(num_samples=batch)}
 
     def call() -> None:
@@ -79,6 +80,7 @@ def rbms(
                     (v, weights), chains, machine, gibbs_steps=1, beta=1.0, centered=False
                 )
                 optimizer.step()
+            machine.vbias.sum().item()  # an accelerator is waited for
 
     return call, lambda: (
         machine.weight_matrix.detach().numpy().T,
@@ -88,10 +90,23 @@ def rbms(
 
 
 def rbms_from_data(
-    rows: np.ndarray, n_hidden: int, batch: int, steps: int
+    rows: np.ndarray, n_hidden: int, batch: int, steps: int, device: str = "cpu"
 ) -> tuple[Call, Callable]:
     """The same, with chains that begin at the data."""
-    return rbms(rows, n_hidden, batch, steps, persistent=False)
+    return rbms(rows, n_hidden, batch, steps, persistent=False, device=device)
+
+
+def on_accelerator(algorithm: str, *shape: Any) -> dict[str, Call]:
+    """`rbms` with torch on a GPU, for what it has, where both are installed."""
+    make: Any = {"PCD-1": rbms, "CD-1": rbms_from_data}.get(algorithm)
+    try:
+        import rbms as _  # noqa: F401
+        import torch
+    except ImportError:
+        return {}
+    if make is None or not torch.cuda.is_available():
+        return {}
+    return {"rbms": make(*shape, device="cuda")[0]}
 
 
 class _Rows:
@@ -100,7 +115,7 @@ class _Rows:
     def __init__(self, data: Any) -> None:
         import torch
 
-        self.data, self.weights = data, torch.ones(len(data))
+        self.data, self.weights = data, torch.ones(len(data), device=data.device)
 
     def get_num_visibles(self) -> int:
         return int(self.data.shape[1])

@@ -13,6 +13,9 @@ from vrbm.training.loop import start
 from vrbm.training.observed import Observed
 
 SEED = 0
+SHAPES = ((784, 500), (64, 128), (196, 900), (64, 2000))
+BATCHES = (10, 100, 1000)
+ALGORITHMS = ("CD-1", "PCD-1", "mean-field CD-2")
 
 
 def rows_of(n_visible: int, count: int = 4000) -> np.ndarray:
@@ -102,3 +105,21 @@ def products(
 def flops(n_visible: int, n_hidden: int, batch: int, k: int) -> float:
     """Operations of these products."""
     return 2.0 * batch * n_visible * n_hidden * (2 * k + 3)
+
+
+def steps_at(n_visible: int, n_hidden: int, batch: int, algorithm: str, most: float) -> int:
+    """How many steps a call takes, 5 to 200, so that it has about `most` operations."""
+    k = int(algorithm.rsplit("-", 1)[1])
+    return int(min(200, max(5, most / flops(n_visible, n_hidden, batch, k))))
+
+
+def ours(shape: tuple[int, int], batch: int, algorithm: str, steps: int) -> dict[str, Any]:
+    """The bare products, an ordinary RBM and a vRBM; the rows are those of `rows_of`."""
+    n_visible, n_hidden = shape
+    rows = rows_of(n_visible)
+    k = int(algorithm.rsplit("-", 1)[1])
+    calls = {"products": products(n_visible, n_hidden, batch, k, steps)}
+    for name, potential in (("RBM", vrbm.FixedSize()), ("vRBM", vrbm.Penalizing())):
+        model = fresh(n_visible, n_hidden, potential, rows)
+        calls[name] = training(model, rows, phase(algorithm, batch), batch, steps)
+    return calls

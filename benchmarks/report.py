@@ -22,7 +22,7 @@ def write(results: dict[str, Any], folder: Path) -> None:
     (folder / "tables.md").write_text("\n\n".join(parts) + "\n")
 
 
-def _table(head: list[str], rows: list[list[str]]) -> str:
+def table(head: list[str], rows: list[list[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -61,7 +61,7 @@ def _steps(results: dict[str, Any]) -> str:
         f"machine at the start {facts['load']:.1f}. Medians of interleaved repeats, quartiles in "
         "brackets; a ratio of 2 means twice as long."
     )
-    return f"## Time of a training step\n\n{note}\n\n" + _table(head, rows)
+    return f"## Time of a training step\n\n{note}\n\n" + table(head, rows)
 
 
 def _settled(found: dict[str, Any]) -> str:
@@ -85,7 +85,7 @@ def _settled(found: dict[str, Any]) -> str:
         f"{1e3 * times['full']:.2f} ms."
     )
     head = ["K", "ms a step", "/ RBM of 128", "MiB at batch 100", "MiB at batch 1000"]
-    return f"## A settled vRBM\n\n{note}\n\n" + _table(head, rows)
+    return f"## A settled vRBM\n\n{note}\n\n" + table(head, rows)
 
 
 def _memory(found: dict[str, Any]) -> str:
@@ -95,7 +95,7 @@ def _memory(found: dict[str, Any]) -> str:
     ]
     head = ["package", "MiB for the training", "MiB at the peak", "of these after the imports"]
     note = "Resident memory of a process that trains 784×500 with batch 100; compilation included."
-    return f"## Memory\n\n{note}\n\n" + _table(head, rows)
+    return f"## Memory\n\n{note}\n\n" + table(head, rows)
 
 
 def _likelihood(found: dict[str, Any]) -> str:
@@ -117,7 +117,7 @@ def _likelihood(found: dict[str, Any]) -> str:
         f"8×8 digits, 14 hidden units, batch 10, rate 0.05, one Gibbs step; exact likelihood, "
         f"goal {goal:.2f} nats, which all of them reach. Compilation is left out."
     )
-    return f"## Likelihood per second\n\n{note}\n\n" + _table(head, rows)
+    return f"## Likelihood per second\n\n{note}\n\n" + table(head, rows)
 
 
 def _cost(found: dict[str, Any]) -> str:
@@ -141,7 +141,7 @@ def _cost(found: dict[str, Any]) -> str:
         f"terms, {formula}, off by {100 * found['largest_relative_error']:.0f}% at most."
     )
     head = ["axis", "value", "ms a step", "fitted"]
-    return f"## Fitted curves\n\n{note}\n\n" + _table(head, rows)
+    return f"## Fitted curves\n\n{note}\n\n" + table(head, rows)
 
 
 def _plot(results: dict[str, Any], path: Path) -> None:

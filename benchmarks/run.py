@@ -12,30 +12,21 @@ import cost
 import likelihood
 import memory
 import settled
-import vrbm
 from peers import available
-from problems import flops, fresh, phase, products, rows_of, training
+from problems import ALGORITHMS, BATCHES, SHAPES, ours, rows_of, steps_at
 from report import write
 from timing import interleaved, machine
 
-SHAPES = ((784, 500), (64, 128), (196, 900), (64, 2000))
 LIMITS = ((784, 512), (64, 128))
-BATCHES = (10, 100, 1000)
-ALGORITHMS = ("CD-1", "PCD-1", "mean-field CD-2")
 DOCS = Path(__file__).parent.parent / "docs"
 
 
 def cell(shape: tuple[int, int], batch: int, algorithm: str, repeats: int) -> dict[str, Any]:
     """One shape, batch and algorithm: all candidates, in turns."""
     n_visible, n_hidden = shape
-    k = int(algorithm.rsplit("-", 1)[1])
-    steps = int(min(200, max(5, 4e9 / flops(n_visible, n_hidden, batch, k))))
-    rows = rows_of(n_visible)
-    calls = {"products": products(n_visible, n_hidden, batch, k, steps)}
-    for name, potential in (("RBM", vrbm.FixedSize()), ("vRBM", vrbm.Penalizing())):
-        model = fresh(n_visible, n_hidden, potential, rows)
-        calls[name] = training(model, rows, phase(algorithm, batch), batch, steps)
-    calls |= available(algorithm, rows, n_hidden, batch, steps)
+    steps = steps_at(n_visible, n_hidden, batch, algorithm, 4e9)
+    calls = ours(shape, batch, algorithm, steps)
+    calls |= available(algorithm, rows_of(n_visible), n_hidden, batch, steps)
     times = interleaved(calls, steps, repeats)
     facts = {"N": n_visible, "K": n_hidden, "batch": batch, "algorithm": algorithm}
     return facts | {"seconds": times}

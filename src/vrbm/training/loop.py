@@ -269,7 +269,7 @@ def _epoch(
         blocks.append(steps)
         done += len(order)
         if use_window:
-            width = _next_width(carry.model, steps.survival, width, largest_steps)
+            width = _next_width(carry.model, steps.survival, width, largest_steps, may_rest)
     if is_unbounded:
         met = np.zeros(carry.model.max_hidden)
         for block in blocks:
@@ -302,11 +302,12 @@ def _next_width(
     survival: np.ndarray,
     width: int | None = None,
     largest_steps: np.ndarray | None = None,
+    is_settled: bool = False,
 ) -> int:
     """A width with some room, given the largest P(z ≥ a|v) met and, where known, the s̄_a.
 
-    It grows by doubling at least, so that little is compiled for a layer that is still growing, and
-    shrinks only when much narrower would do.
+    Until the layer is settled it grows by doubling at least, so that little is compiled for one
+    that is still growing; it shrinks only when much narrower would do.
     """
     needed = window.needed(
         survival, window.log_tails(model, largest_steps), np.dtype(model.W.dtype)
@@ -314,7 +315,9 @@ def _next_width(
     fit = window.fitting(model.max_hidden, needed + max(4, needed // 16))
     if width is None or fit <= 0.75 * width:
         return fit
-    return width if fit <= width else window.fitting(model.max_hidden, max(fit, 2 * width))
+    if fit <= width:
+        return width
+    return fit if is_settled else window.fitting(model.max_hidden, max(fit, 2 * width))
 
 
 def _stop_if_diverged(
