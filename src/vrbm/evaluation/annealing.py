@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from vrbm.evaluation.path import Path, fields_of_mean
+from vrbm.model.random import Keys, fold_in
 from vrbm.typing import Chains, Field, RandomKey
 
 #: Temperatures between two calls of `progress`.
@@ -54,21 +55,19 @@ def run(
     `progress` is called with the number of steps done since the last call.
     """
     low, high = betas[:-1], betas[1:]
-    steps = np.stack([low, high, low if backward else high], axis=1).astype(v.dtype)
+    steps = np.stack([low, high, low if backward else high], axis=1)
     steps = steps[::-1] if backward else steps
     segments = -(-len(steps) // SEGMENT)
     length = -(-len(steps) // segments)
     # Segments of one length are compiled once. Steps at the last β add nothing to a weight.
     spare = np.full((segments * length - len(steps), 3), steps[-1, 2])
-    parts = jnp.asarray(np.concatenate([steps, spare])).reshape(segments, length, 3)
-    keys = jax.random.split(key, (segments, length))
+    parts = np.concatenate([steps, spare]).astype(v.dtype).reshape(segments, length, 3)
+    keys = Keys(key)
     log_weights = jnp.zeros(len(v), v.dtype)
     slopes = jnp.zeros_like(log_weights)
     friction = []
-    for number in range(segments):
-        v, log_weights, slopes, spread = _segment(
-            path, v, log_weights, slopes, parts[number], keys[number]
-        )
+    for number, part in enumerate(parts):
+        v, log_weights, slopes, spread = _segment(path, v, log_weights, slopes, part, keys(number))
         friction.append(np.asarray(spread))
         progress(min(length, len(steps) - number * length))
     return Annealed(v, log_weights, np.concatenate(friction)[: len(steps)])
@@ -81,7 +80,7 @@ def _segment(
     log_weights: ChainWeights,
     slopes: ChainWeights,
     steps: Array,
-    keys: Array,
+    key: RandomKey,
 ) -> tuple[Chains, ChainWeights, ChainWeights, Array]:
     """Steps (low, high, β): the rise between the first two adds to log w, then v is drawn at β."""
 
@@ -94,6 +93,7 @@ def _segment(
         return (v, path.fields(v), log_weights + gain, slopes), _friction(before, slopes)
 
     start = (v, path.fields(v), log_weights, slopes)
+    keys = jax.random.split(key, len(steps))
     (v, _, log_weights, slopes), friction = jax.lax.scan(step, start, (steps, keys))
     return v, log_weights, slopes, friction
 
@@ -128,8 +128,8 @@ def adapt(
     """
     betas = np.linspace(0, 1, min(temperatures, PILOT_TEMPERATURES))
     for turn in range(2):
-        start_key, run_key = jax.random.split(jax.random.fold_in(key, turn))
-        pilot = run(path, path.start(start_key, PILOT_CHAINS), betas, run_key)
+        keys = Keys(fold_in(key, turn))
+        pilot = run(path, path.start(keys(0), PILOT_CHAINS), betas, keys(1))
         count = temperatures if turn else len(betas)
         betas = equal_lengths(betas, pilot.friction, count)
         if turn == 0 and adapt_base:

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path as FilePath
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from vrbm.evaluation.annealing import PILOT, adapt, run, settle
 from vrbm.evaluation.path import Path
 from vrbm.model import storage
+from vrbm.model.random import Keys, fold_in
 from vrbm.typing import RandomKey
 
 KIND = "vrbm log-weights 1"
@@ -59,13 +59,13 @@ def chain_weights(
     number = -(-settings.chains // settings.block)
     done = _read(file, identity) if file is not None else None
     if done is None:
-        pilot_key = jax.random.fold_in(key, PILOT)
+        pilot_key = fold_in(key, PILOT)
         path, betas = adapt(path, pilot_key, settings.temperatures, settings.adapt_base)
         base = np.asarray(path.base)
         empty = np.zeros((0, settings.block), base.dtype)
         done = {"betas": betas, "base": base, "forward": empty, "backward": empty}
         done["origins"] = np.zeros((0, settings.block), np.int64)
-    path = Path(path.model, jnp.asarray(done["base"]))
+    path = Path(path.model, jax.device_put(done["base"]))
     steps = (settings.temperatures - 1) * (2 if settings.backward else 1)
     count = len(done["forward"])
     taken = count * steps
@@ -78,7 +78,7 @@ def chain_weights(
 
     tell(0)
     for index in range(count, number):
-        block_key = jax.random.fold_in(key, index)
+        block_key = fold_in(key, index)
         for name, row in _block(path, done["betas"], block_key, settings, starts, tell).items():
             row = row + index * settings.block if name == "origins" and starts is None else row
             done[name] = np.concatenate([done[name], row[None]])
@@ -97,18 +97,18 @@ def _block(
     tell: Callable[[int], None],
 ) -> dict[str, np.ndarray]:
     """Forward runs, and backward runs from the given starts or the ends of the forward ones."""
-    start_key, forward_key, choice_key, settle_key, backward_key = jax.random.split(key, 5)
+    start_key, forward_key, choice_key, settle_key, backward_key = map(Keys(key), range(5))
     v = path.start(start_key, settings.block)
     ends = run(path, v, betas, forward_key, progress=tell)
     if not settings.backward:
         return {"forward": np.asarray(ends.log_weights)}
     if starts is None:
         chosen = jax.random.categorical(choice_key, ends.log_weights, shape=(settings.block,))
-        v = ends.v[chosen]
+        v = jax.device_put(np.asarray(ends.v)[np.asarray(chosen)])
     else:
         few = len(starts) < settings.block
         chosen = jax.random.choice(choice_key, len(starts), (settings.block,), replace=few)
-        v = jnp.asarray(starts[np.asarray(chosen)], v.dtype)
+        v = jax.device_put(starts[np.asarray(chosen)].astype(v.dtype))
     v = settle(path, v, settle_key, settings.burn_in + 1)  # the last is the kernel T_M
     back = run(path, v, betas, backward_key, backward=True, progress=tell)
     return {

@@ -52,7 +52,8 @@ def leading_couplings(model: GrandCanonicalRBM, z: int | None = None) -> Leading
     size = _size(model, z) or model.max_hidden
     low, high = model.visible.states[0], model.visible.states[-1]
     middle, half = (low + high) / 2, (high - low) / 2
-    W, b, c = (np.asarray(x, np.float64) for x in (model.W[:size], model.b[:size], model.c))
+    W, b, c = (np.asarray(x, np.float64) for x in (model.W, model.b, model.c))
+    W, b = W[:size], b[:size]
     W, b, c = half * W, b + middle * W.sum(axis=1), half * c
     mean = float(model.hidden.mean(jnp.zeros(())))
     variance = float(jax.grad(model.hidden.mean)(0.0))

@@ -10,7 +10,6 @@ from pathlib import Path as FilePath
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from vrbm.data.dataset import Domain
@@ -236,8 +235,7 @@ def free_energies(model: GrandCanonicalRBM, rows: Any, domain: Domain | None = N
             "threshold or sample them first."
         )
     parts = [
-        np.asarray(_free(small, jnp.asarray(v, model.W.dtype)), np.float64)[:count]
-        for v, count in blocks
+        np.asarray(_free(small, v.astype(model.W.dtype)), np.float64)[:count] for v, count in blocks
     ]
     return np.concatenate(parts)
 

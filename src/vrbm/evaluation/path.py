@@ -79,7 +79,7 @@ def path(model: GrandCanonicalRBM, base: Values | None = None) -> Path:
 
     `base` are the fields c₀, (N,); zero by default.
     """
-    cut = window.narrow(model, model.prices(), window.enough(model))
+    cut = window.narrow(model, _prices(model), window.enough(model))
     if base is None:
         return Path(cut, jnp.zeros_like(model.c))
     c0 = checks.numbers("base", base, model.W.dtype)
@@ -91,7 +91,10 @@ def path(model: GrandCanonicalRBM, base: Values | None = None) -> Path:
     return Path(cut, c0)
 
 
+_prices = eqx.filter_jit(GrandCanonicalRBM.prices)
+
+
 def fields_of_mean(model: GrandCanonicalRBM, rows: Values) -> VisibleBias:
     """The fields c₀ that give free visible units the mean of rows (n, N), kept finite."""
-    mean = jnp.asarray(np.asarray(rows).mean(axis=0), model.W.dtype)
-    return model.visible.field_of_data(mean, len(rows))
+    mean = jax.device_put(np.asarray(rows).mean(axis=0).astype(model.W.dtype))
+    return eqx.filter_jit(model.visible.field_of_data)(mean, len(rows))

@@ -72,7 +72,7 @@ def reconstruction_errors(
     blocks = Blocks(model, data, domain, block_rows)
     sums, number = np.zeros(7), 0
     for rows, count in blocks:
-        found = _row_errors(model, jnp.asarray(rows), jnp.asarray(number), key, kernel)
+        found = _row_errors(model, rows, np.asarray(number), key, kernel)
         sums += np.asarray(found, np.float64)[:, :count].sum(axis=1)
         number += count
     mean = (sums / len(blocks)).tolist()

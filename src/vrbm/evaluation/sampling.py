@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool
 from vrbm.evaluation.annealing import adapt
 from vrbm.evaluation.path import Path, path
 from vrbm.model import GrandCanonicalRBM, checks
+from vrbm.model.random import Keys, fold_in
 from vrbm.training.tempered import exchange
 from vrbm.typing import Chains, Field, RandomKey, Values
 
@@ -67,7 +68,7 @@ def sample(
     if starts is not None and method != "gibbs":
         raise ValueError(f"starts are given, but {method} chains start at β = 0: leave them out.")
     fixed, values = _clamped(model, clamp, n)
-    key, pilot_key = jax.random.split(key)
+    key, pilot_key = map(Keys(key), range(2))
     points = {"gibbs": 2, "annealed": max(steps, 2), "tempered": replicas}[method]
     model_path = path(model, base)
     if method == "gibbs":
@@ -79,10 +80,12 @@ def sample(
     block = max(1, BLOCK // (width * (replicas if method == "tempered" else 1)))
     parts = []
     for number, at in enumerate(range(0, n, block)):
-        start_key, run_key = jax.random.split(jax.random.fold_in(key, number))
-        mask, kept = jnp.asarray(fixed[at : at + block]), values[at : at + block]
-        held = jnp.asarray(kept, model.W.dtype)
-        ladder = jnp.asarray(betas, model.W.dtype)
+        start_key, run_key = map(Keys(fold_in(key, number)), range(2))
+        here = slice(at, at + block)
+        dtype = model.W.dtype
+        mask, held, ladder = jax.device_put(
+            (fixed[here], values[here].astype(dtype), betas.astype(dtype))
+        )
         if method == "tempered":
             v = _exchanged(model_path, start_key, run_key, ladder, mask, held, steps)
         else:

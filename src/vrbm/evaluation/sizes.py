@@ -60,9 +60,7 @@ def average_sizes(
     sums = np.zeros((len(names), model.max_hidden + 2))  # of p(z|v), ⟨z⟩ and ⟨z⟩²
     start = 0
     for rows, count in blocks:
-        probabilities, size = (
-            np.asarray(x, np.float64)[:count] for x in _sizes(model, jnp.asarray(rows))
-        )
+        probabilities, size = (np.asarray(x, np.float64)[:count] for x in _sizes(model, rows))
         chosen = label[start : start + count] == np.arange(len(names))[:, None]  # (labels, count)
         values = np.column_stack([probabilities, size, size**2])
         sums += chosen.astype(np.float64) @ values

@@ -221,8 +221,8 @@ def _epoch(
 ) -> tuple[TrainState, dict[str, Any], Look | None, np.ndarray | None]:
     """All blocks of an epoch, each with a window, or a layer, that was wide enough.
 
-    While the device is at work, the host sets it to look at the model after the last block, and
-    prepares the next epoch; the look and the s̄_a, if any, are returned for `Monitor.finish`.
+    While the device is at work, the host prepares the next epoch, and sets it to look at the model
+    after the last block; the look and the s̄_a, if any, are returned for `Monitor.finish`.
     """
     carry, repeats = state.carry, 0
     is_unbounded = carry.model.potential.is_unbounded
@@ -237,6 +237,8 @@ def _epoch(
     for number, (rows, order) in enumerate(
         source.blocks(state.epoch, _order_key(keys, state.epoch))
     ):
+        if following < config.epochs:
+            source.prepare(following, _order_key(keys, following))
         key = keys(state.epoch, 1, number)
         may_rest = state.epoch * source.batches + done >= RESTLESS
         while True:
@@ -246,8 +248,6 @@ def _epoch(
             is_last = done + len(order) == source.batches
             if is_last and not is_unbounded:  # a layer without an end may shrink afterwards
                 look = monitor.begin(new.model, state.key)
-            if is_last and following < config.epochs:
-                source.prepare(following, _order_key(keys, following))
             steps, largest_steps = jax.device_get((steps, largest_steps))
             _stop_if_diverged(carry.model, steps, following, done, monitor.constant_columns)
             most_units = carry.model.max_hidden

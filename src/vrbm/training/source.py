@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import jax
@@ -52,21 +53,24 @@ class OnDevice(Source):
         self.rows = jax.device_put(rows)
         self.batch_size = min(batch_size, len(rows))
         self.batches = len(rows) // self.batch_size
-        self.ready: dict[int, jax.Array] = {}
+        self.helper = ThreadPoolExecutor(1)
+        self.ready: dict[int, Future[jax.Array]] = {}
         """Orders by epoch: each epoch has one key."""
 
     def prepare(self, epoch: int, key: RandomKey) -> None:
-        """Find the order of the epoch, unless it is there: an epoch may be done again."""
-        if epoch in self.ready:
-            return
+        """Let a thread find the order of the epoch, while this one is at work on another."""
+        if epoch not in self.ready:
+            self.ready[epoch] = self.helper.submit(self._order, key)
+
+    def _order(self, key: RandomKey) -> jax.Array:
         order = random.permutation(key, len(self.rows))
         batches = order[: self.batches * self.batch_size].reshape(self.batches, -1)
-        self.ready[epoch] = jax.device_put(batches)
+        return jax.device_put(batches)
 
     def blocks(self, epoch: int, key: RandomKey) -> Iterator[tuple[jax.Array, jax.Array]]:
         """One block."""
         self.prepare(epoch, key)
-        yield self.rows, self.ready.pop(epoch)
+        yield self.rows, self.ready.pop(epoch).result()
 
 
 class Streamed(Source):
