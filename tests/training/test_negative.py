@@ -96,7 +96,7 @@ def test_swaps_move_values_between_neighbours(parity):
     marks = jnp.arange(4.0)[:, None, None] * jnp.ones((4, 2, 3)) / 4
 
     def kept(model, response, key, k):
-        return response.v, met(response)
+        return response.v, met(model, response)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("vrbm.training.tempered.gibbs_chain", kept)

@@ -18,6 +18,7 @@ from vrbm.training.config import Config
 from vrbm.training.gradient import parameters
 from vrbm.training.guards import Diverged, Phase
 from vrbm.training.monitor import Look, Monitor, some
+from vrbm.training.negative import met
 from vrbm.training.observed import Observed
 from vrbm.training.source import OnDevice, Source, Streamed, as_dataset, encoded
 from vrbm.training.step import Carry, Rules, Steps
@@ -114,7 +115,7 @@ def start(model: GrandCanonicalRBM, data: Any, config: Config, key: RandomKey) -
 def _survey(model: GrandCanonicalRBM, rows: Visible) -> tuple[VisibleBias, HiddenBias, HiddenBias]:
     """Averages of v and h over rows, and the largest P(z ≥ a|v) of some."""
     found = model.response(rows[:: max(1, len(rows) // 1000)])
-    return rows.mean(axis=0), found.mean.mean(axis=0), found.sizes.survival.max(axis=0)
+    return rows.mean(axis=0), found.mean.mean(axis=0), met(model, found)[0]
 
 
 def train(

@@ -21,9 +21,11 @@ from vrbm.typing import Chains, Field, RandomKey, Sizes, Visible
 SizeRule = Literal["mean", "probable", "sample"]
 
 
-def met(response: Response) -> Field:
+def met(model: GrandCanonicalRBM, response: Response) -> Field:
     """The largest P(z ≥ a|v) over all rows, (1, K)."""
     survival = response.sizes.survival
+    if not model.potential.units_are_optional:  # a compiler would find the maximum of ones
+        return jnp.ones((1, survival.shape[-1]), survival.dtype)
     return survival.reshape(-1, survival.shape[-1]).max(axis=0, keepdims=True)
 
 
@@ -177,7 +179,7 @@ class Persistent(NegativePhase):
         data = jax.tree.map(lambda x: x[: len(v)], both)
         chains = jax.tree.map(lambda x: x[len(v) :], both)
         state, sizes = gibbs_chain(model, chains, key, self.k)
-        return state, Info(state, None, data, most(sizes, met(data)), jnp.zeros(0, v.dtype))
+        return state, Info(state, None, data, most(sizes, met(model, data)), jnp.zeros(0, v.dtype))
 
 
 def gibbs_step(model: GrandCanonicalRBM, response: Response, key: RandomKey) -> Visible:
@@ -194,9 +196,9 @@ def gibbs_chain(
     def step(carry: tuple[Visible, Field], key: RandomKey) -> tuple[tuple[Visible, Field], None]:
         v, sizes = carry
         response = model.response(v)
-        return (gibbs_step(model, response, key), most(sizes, met(response))), None
+        return (gibbs_step(model, response, key), most(sizes, met(model, response))), None
 
     keys = jax.random.split(key, k)
-    start = gibbs_step(model, response, keys[0]), met(response)
+    start = gibbs_step(model, response, keys[0]), met(model, response)
     (v, sizes), _ = jax.lax.scan(step, start, keys[1:])
     return v, sizes

@@ -82,7 +82,10 @@ def clamped_chain(
     def step(carry: tuple[Chains, Field], key: RandomKey) -> tuple[tuple[Chains, Field], None]:
         v, sizes = carry
         response = model.response(v)
-        return (clamped_step(model, response, missing, key), most(sizes, met(response))), None
+        return (
+            clamped_step(model, response, missing, key),
+            most(sizes, met(model, response)),
+        ), None
 
     none = jnp.zeros((1, model.max_hidden), v.dtype)
     (v, sizes), _ = jax.lax.scan(step, (v, none), jax.random.split(key, k))

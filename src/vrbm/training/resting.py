@@ -111,13 +111,18 @@ def _joined(head: Parameters, idle: Parameters) -> Parameters:
     return Parameters(jnp.concatenate([head.W, idle.W]), jnp.concatenate([head.b, idle.b]), head.c)
 
 
-def _along(numbers: Field, directions: Parameters, movement: Parameters) -> Parameters:
-    """Σ_k x_k D_k + x_M M."""
+def _along(numbers: Field, directions: Any, movement: Any) -> Any:
+    """Σ_k x_k D_k + x_M M, in one pass; the D_k lie along the first axis."""
     return jax.tree.map(
-        lambda d, m: jnp.tensordot(numbers[:-1], d, 1, precision="highest") + numbers[-1] * m,
+        lambda d, m: sum((x * one for x, one in zip(numbers, d, strict=False)), numbers[-1] * m),
         directions,
         movement,
     )
+
+
+def _extent(values: Parameters) -> HiddenBias:
+    """Σ_i |w_ai| + |b_a| of each unit, (…, K)."""
+    return jnp.abs(values.W).sum(axis=-1) + jnp.abs(values.b)
 
 
 def _span(
@@ -166,13 +171,9 @@ def _span(
         ),
         h_offset=carry.h_offset,
     )
-    # The farthest that a unit can have gone on the way.
-    slack = _along(seen.numbers, *jax.tree.map(jnp.abs, (directions, movement)))
-    tail = window.log_tail_of(
-        window.largest_steps(
-            _with(model, idle), shown.price.min(), slack.W.sum(axis=1) + jnp.abs(slack.b)
-        )
-    )
+    # The farthest that a unit can have gone on the way, in the sum over its weights and its bias.
+    reach = _along(seen.numbers, _extent(directions), _extent(movement))
+    tail = window.log_tail_of(window.largest_steps(_with(model, idle), shown.price.min(), reach))
     ahead = potential.sums(small.model.W, small.model.b)
     mu = potential.value_of_sums(ahead + potential.sums(new_idle.W, new_idle.b))
     first_order = potential.value_of_sums(ahead + surroundings.others(numbers))

@@ -243,7 +243,7 @@ def scan(
         if rules.centred:
             change = uncentred(Parameters(*change), carry.v_offset, h_offset)
         new = Carry(moved(model, change), optimizer, negative, carry.v_offset, h_offset, completed)
-        sizes = most(info.met, fantasy.sizes.survival if rows_met > 1 else met(fantasy))
+        sizes = most(info.met, fantasy.sizes.survival if rows_met > 1 else met(view, fantasy))
         sizes = sizes if filling is None else most(sizes, filling)
         seen = jax.tree.map(
             jnp.maximum,

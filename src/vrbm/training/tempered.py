@@ -94,11 +94,11 @@ class Tempered(NegativePhase):
         swapped, rejection = exchange(free_energy, state.betas, moved, state.parity, swap_key)
 
         def sizes_of(beta: Field, v: Visible) -> Field:
-            return met(tempered(model, beta, state.base).response(v))
+            return met(model, tempered(model, beta, state.base).response(v))
 
         data = model.response(v)
         asked = (
-            met(data)[None],
+            met(model, data)[None],
             on_the_way,
             jax.vmap(sizes_of)(state.betas, moved),
             jax.vmap(sizes_of)(state.betas[:-1], moved[1:]),
