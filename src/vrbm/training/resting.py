@@ -120,7 +120,7 @@ def _along(numbers: Field, directions: Any, movement: Any) -> Any:
     )
 
 
-def _extent(values: Parameters) -> HiddenBias:
+def _extent(values: Parameters) -> Field:
     """Σ_i |w_ai| + |b_a| of each unit, (…, K)."""
     return jnp.abs(values.W).sum(axis=-1) + jnp.abs(values.b)
 
