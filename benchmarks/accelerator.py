@@ -165,7 +165,8 @@ def main() -> None:
         (folder / f"{name}.json").write_text(json.dumps(found))
         return
     folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run([sys.executable, "-c", "from vrbm.data import ising; ising.paper_set()"])
+    drawn = "from vrbm.data import ising; ising.paper_set()"
+    subprocess.run([sys.executable, "-c", drawn], check=True)
     results: dict[str, Any] = {"flags": FLAGS}
     for name, flags in FLAGS.items():
         environment = os.environ | {"XLA_FLAGS": flags, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}

@@ -26,6 +26,7 @@ from vrbm.training import (
 )
 from vrbm.training import step as steps
 from vrbm.training.gradient import Parameters, gradient
+from vrbm.training.monitor import measure
 from vrbm.training.observed import Observed
 from vrbm.training.source import OnDevice, Streamed
 
@@ -452,3 +453,38 @@ def test_weights_count_on_average_over_batches(negative):
     copies = at(jnp.repeat(v, np.array([1, 1, 1, 1, 4, 4]), axis=0), None)
     for *parts, whole in zip(*singles, copies, strict=True):
         np.testing.assert_allclose(np.mean(parts, axis=0), whole, atol=1e-12)
+
+
+def test_an_error_in_the_thread_that_orders_rows_is_raised(monkeypatch):
+    def broken(key, n):
+        raise MemoryError("no room for the order")
+
+    monkeypatch.setattr("vrbm.training.source.random.permutation", broken)
+    rows = vrbm.exact.states(vrbm.Spin(), 8)[:40]
+    with pytest.raises(MemoryError, match="no room"):
+        next(train(known_model(), rows, Config(epochs=2, batch_size=10), KEY))
+
+
+def test_one_look_at_all_rows_is_a_look_at_each_part():
+    model = known_model()
+    rows = vrbm.exact.states(vrbm.Spin(), 8)
+    parts = [rows[:30], rows[40:97]]
+    whole = measure(model, parts, KEY, MeanField(), model.max_hidden)
+    for part, found in zip(parts, whole, strict=True):
+        (alone,) = measure(model, [part], KEY, MeanField(), model.max_hidden)
+        assert found.keys() == alone.keys()
+        for name, value in found.items():
+            assert_allclose(value, alone[name], rtol=1e-12)
+
+
+def test_a_window_doubles_until_the_layer_is_settled(monkeypatch):
+    model = vrbm.GrandCanonicalRBM.initialize(KEY, 8, 500)
+    for needed, width, is_settled, expected in (
+        (50, 64, False, 64),
+        (10, 64, False, 16),
+        (70, 64, False, 128),
+        (70, 64, True, 80),
+        (150, 64, False, 160),
+    ):
+        monkeypatch.setattr(window, "needed", lambda *_, needed=needed: needed)
+        assert loop._next_width(model, np.ones(1), width, np.ones(500), is_settled) == expected

@@ -15,7 +15,9 @@ from vrbm.model import storage
 from vrbm.model.random import Keys, fold_in
 from vrbm.typing import RandomKey
 
-KIND = "vrbm log-weights 1"
+KIND = "vrbm log-weights 2"
+#: Chains in a block, and values of v and h in one on an accelerator.
+AT_A_TIME, VALUES = 100, 1 << 24
 
 #: Called with the steps done and their total.
 Progress = Callable[[int, int], None]
@@ -27,7 +29,8 @@ class Settings:
 
     chains: int
     temperatures: int
-    block: int
+    block: int | None
+    """chains in a block; None: those of the file, else what suits the device"""
     backward: bool
     burn_in: int
     adapt_base: bool
@@ -56,15 +59,16 @@ def chain_weights(
 ) -> LogWeights:
     """Log-weights of all blocks; those in the file are read, those that are new are added to it."""
     identity = _identity(path, key, settings, starts)
-    number = -(-settings.chains // settings.block)
     done = _read(file, identity) if file is not None else None
+    block = _block_size(path, settings, done)
+    number = -(-settings.chains // block)
     if done is None:
         pilot_key = fold_in(key, PILOT)
         path, betas = adapt(path, pilot_key, settings.temperatures, settings.adapt_base)
         base = np.asarray(path.base)
-        empty = np.zeros((0, settings.block), base.dtype)
+        empty = np.zeros((0, block), base.dtype)
         done = {"betas": betas, "base": base, "forward": empty, "backward": empty}
-        done["origins"] = np.zeros((0, settings.block), np.int64)
+        done["origins"] = np.zeros((0, block), np.int64)
     path = Path(path.model, jax.device_put(done["base"]))
     steps = (settings.temperatures - 1) * (2 if settings.backward else 1)
     count = len(done["forward"])
@@ -79,8 +83,9 @@ def chain_weights(
     tell(0)
     for index in range(count, number):
         block_key = fold_in(key, index)
-        for name, row in _block(path, done["betas"], block_key, settings, starts, tell).items():
-            row = row + index * settings.block if name == "origins" and starts is None else row
+        found = _block(path, done["betas"], block_key, block, settings, starts, tell)
+        for name, row in found.items():
+            row = row + index * block if name == "origins" and starts is None else row
             done[name] = np.concatenate([done[name], row[None]])
         if file is not None:
             storage.write(file, done, {"kind": KIND, "identity": identity})
@@ -92,22 +97,23 @@ def _block(
     path: Path,
     betas: np.ndarray,
     key: RandomKey,
+    chains: int,
     settings: Settings,
     starts: np.ndarray | None,
     tell: Callable[[int], None],
 ) -> dict[str, np.ndarray]:
     """Forward runs, and backward runs from the given starts or the ends of the forward ones."""
     start_key, forward_key, choice_key, settle_key, backward_key = map(Keys(key), range(5))
-    v = path.start(start_key, settings.block)
+    v = path.start(start_key, chains)
     ends = run(path, v, betas, forward_key, progress=tell)
     if not settings.backward:
         return {"forward": np.asarray(ends.log_weights)}
     if starts is None:
-        chosen = jax.random.categorical(choice_key, ends.log_weights, shape=(settings.block,))
+        chosen = jax.random.categorical(choice_key, ends.log_weights, shape=(chains,))
         v = jax.device_put(np.asarray(ends.v)[np.asarray(chosen)])
     else:
-        few = len(starts) < settings.block
-        chosen = jax.random.choice(choice_key, len(starts), (settings.block,), replace=few)
+        few = len(starts) < chains
+        chosen = jax.random.choice(choice_key, len(starts), (chains,), replace=few)
         v = jax.device_put(starts[np.asarray(chosen)].astype(v.dtype))
     v = settle(path, v, settle_key, settings.burn_in + 1)  # the last is the kernel T_M
     back = run(path, v, betas, backward_key, backward=True, progress=tell)
@@ -118,10 +124,31 @@ def _block(
     }
 
 
+def _block_size(path: Path, settings: Settings, done: dict[str, np.ndarray] | None) -> int:
+    """Chains in a block: as asked for, as in the file, or as suits the device."""
+    wanted = settings.block
+    if done is not None:
+        stored = int(done["forward"].shape[1])
+        if wanted is not None and min(wanted, settings.chains) != stored:
+            raise ValueError(
+                f"block is {wanted}, but the file has blocks of {stored} chains: leave block out, "
+                "or pass another file."
+            )
+        return stored
+    if wanted is None:
+        width = path.model.n_visible + path.model.max_hidden
+        on_cpu = jax.default_backend() == "cpu"
+        wanted = AT_A_TIME if on_cpu else max(1, VALUES // width)
+    return min(wanted, settings.chains)
+
+
 def _identity(
     path: Path, key: RandomKey, settings: Settings, starts: np.ndarray | None
 ) -> dict[str, str]:
-    """Hashes of all that the log-weights depend on; the number of chains may change."""
+    """Hashes of all that the log-weights depend on; the number of chains may change.
+
+    Chains in a block are compared with those of the file.
+    """
     digest = hashlib.sha256()
     model = path.model
     for array in (model.W, model.b, model.c, model.prices(), path.base):
@@ -133,7 +160,7 @@ def _identity(
     return {
         "model": digest.hexdigest(),
         "key": f"{words.tolist()} {jax.random.key_impl(key)}",
-        "settings": json.dumps(asdict(replace(settings, chains=0))),
+        "settings": json.dumps(asdict(replace(settings, chains=0, block=0))),
         "starts": "none" if starts is None else hashlib.sha256(starts.tobytes()).hexdigest(),
     }
 

@@ -25,8 +25,6 @@ ENUMERATED = 20
 #: A bracket wider than this, in nats, is a doubt; so are fewer effective chains than this.
 WIDE = 1.0
 FEW = 10.0
-#: Values of v and h in a block of chains on an accelerator.
-AT_ONCE = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -128,8 +126,9 @@ def log_partition(
     temperatures
         Points of the ladder from β = 0 to 1, placed by pilot runs.
     block
-        Chains at a time: bounds the memory, and is what a file is resumed by. 100 if None, and as
-        many as memory allows on an accelerator, where more chains take hardly more time.
+        Chains at a time: bounds the memory, and is what a file is resumed by. If None, that of the
+        file, else 100; on an accelerator, where more take hardly more time, as many as have 2²⁴
+        values of v and h.
     base
         Fields c₀ (N,) of the base rates, e.g. `fields_of_mean` of data; found by a pilot if None.
     starts
@@ -161,7 +160,7 @@ def log_partition(
     settings = Settings(
         chains=checks.count("chains", chains),
         temperatures=_at_least_2(temperatures),
-        block=min(_at_a_time(small) if block is None else checks.count("block", block), chains),
+        block=None if block is None else checks.count("block", block),
         backward=backward,
         burn_in=max(1, temperatures // 10) if burn_in is None else _whole("burn_in", burn_in),
         adapt_base=base is None,
@@ -260,12 +259,6 @@ def _states(model: GrandCanonicalRBM, rows: Values, name: str) -> np.ndarray:
             "one for each visible unit."
         )
     return states
-
-
-def _at_a_time(model: GrandCanonicalRBM) -> int:
-    if jax.default_backend() == "cpu":
-        return 100
-    return max(1, AT_ONCE // (model.n_visible + model.max_hidden))
 
 
 def _at_least_2(temperatures: int) -> int:

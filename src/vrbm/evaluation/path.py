@@ -79,7 +79,8 @@ def path(model: GrandCanonicalRBM, base: Values | None = None) -> Path:
 
     `base` are the fields c₀, (N,); zero by default.
     """
-    cut = window.narrow(model, _prices(model), window.enough(model))
+    prices = checks.finite_prices(_prices(model))
+    cut = window.narrow(model, prices, window.enough(model))
     if base is None:
         return Path(cut, jnp.zeros_like(model.c))
     c0 = checks.numbers("base", base, model.W.dtype)

@@ -44,7 +44,7 @@ def sizes(model: GrandCanonicalRBM, data: Dataset) -> tuple[Numbers, Arrays]:
     z = np.arange(1, len(p) + 1)
     mean = float(p @ z)
     numbers = {
-        "mu": float(np.mean(eqx.filter_jit(model.chemical_potential)())),
+        "mu": float(np.mean(np.asarray(eqx.filter_jit(model.chemical_potential)()))),
         "mean_size": found.mean_size,
         "size_spread": found.spread,
         "size_width": float(np.sqrt(p @ (z - mean) ** 2)),

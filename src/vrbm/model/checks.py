@@ -97,6 +97,13 @@ def layer_size(name: str, value: Values, size: int, batch: tuple[int, ...]) -> S
         ) from error
 
 
+def finite_prices(prices: jax.Array) -> jax.Array:
+    """The prices of a model, which a function μ(W, b) may have spoiled where nobody could see."""
+    if not np.isfinite(np.asarray(prices)).all():
+        raise ValueError("potential returned a value that is not finite: prices are finite.")
+    return prices
+
+
 def random_key(value: Any) -> RandomKey:
     """A JAX random key, of either style."""
     if isinstance(value, jax.Array):

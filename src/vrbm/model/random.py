@@ -77,6 +77,10 @@ def key_of_seed(seed: int) -> RandomKey:
     return _key(np.array([0, seed], np.uint32))
 
 
+def _low_bits(x: int) -> int:
+    return x & 0xFFFFFFFF
+
+
 class Keys:
     """Keys folded from one, found by the host: there is nothing to compile or to wait for.
 
@@ -94,7 +98,7 @@ class Keys:
             return functools.reduce(jax.random.fold_in, numbers, self.key)
         x, y = self.words
         for number in numbers:
-            x, y = _threefry(x, y, 0, number, word=lambda x: x & 0xFFFFFFFF)
+            x, y = _threefry(x, y, 0, number, word=_low_bits)
         return _key(np.array([x, y], np.uint32))
 
 

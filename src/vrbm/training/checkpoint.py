@@ -51,7 +51,10 @@ def load(path: Path | str, data: Any, data_hash: str) -> tuple[TrainState, Confi
     names = list(_named(blank))
     if set(names) != set(arrays):
         differ = sorted(set(names) ^ set(arrays))
-        raise ValueError(f"{path} does not fit its own settings; it differs in {differ[:3]}.")
+        raise ValueError(
+            f"{path} does not fit its own settings, it differs in {differ[:3]}: another version of "
+            "vrbm may have written it. vrbm.training.checkpoint.load_model reads its model."
+        )
     leaves = [jnp.asarray(arrays[name]) for name in names]
     carry = jax.tree.unflatten(jax.tree.structure(blank.carry), leaves)
     return TrainState(carry, key, header["epoch"], header["width"]), config

@@ -111,7 +111,7 @@ def _correlation(h: Hidden, v: Visible, more_h: Field, more_v: Field) -> Weights
     """The sum of h_a v_i over rows and over more rows, by the number of the first rows, (K, N).
 
     What is divided is the smaller: the rows, or their product. Where the rows hold few numbers
-    beside K N, one product of all rows saves a pass over K N.
+    beside K N, one product of all rows saves a pass over K N; on an accelerator, operations.
     """
     rows = len(v) + len(more_v)
     few = rows < v.shape[1]

@@ -28,7 +28,8 @@ from vrbm.typing import HiddenBias, RandomKey, Visible, VisibleBias
 START = 2**32 - 1
 # Number of the key that orders the rows of a stream.
 ORDER = 2**32 - 2
-# Steps before which no unit rests: the layer still grows, and each width would be compiled twice.
+# Steps after which a layer counts as settled. Before, it still grows: no unit rests, since each
+# width would be compiled twice, and the window doubles where it has to grow.
 RESTLESS = 5000
 
 
@@ -97,7 +98,8 @@ def start(model: GrandCanonicalRBM, data: Any, config: Config, key: RandomKey) -
     dtype = model.W.dtype
     model = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), model)
     rows = jnp.asarray(some(model, data.train, data.domain, 10_000), dtype)
-    v_offset, h_offset, survival = _survey(model, rows)
+    v_offset, h_offset, survival, prices = _survey(model, rows)
+    checks.finite_prices(prices)
     carry = Carry(
         model=model,
         optimizer=config.optimizer.build(1).init(parameters(model)),
@@ -112,10 +114,12 @@ def start(model: GrandCanonicalRBM, data: Any, config: Config, key: RandomKey) -
 
 
 @jax.jit
-def _survey(model: GrandCanonicalRBM, rows: Visible) -> tuple[VisibleBias, HiddenBias, HiddenBias]:
-    """Averages of v and h over rows, and the largest P(z ≥ a|v) of some."""
+def _survey(
+    model: GrandCanonicalRBM, rows: Visible
+) -> tuple[VisibleBias, HiddenBias, HiddenBias, HiddenBias]:
+    """Averages of v and h over rows, the largest P(z ≥ a|v) of some, and the prices."""
     found = model.response(rows[:: max(1, len(rows) // 1000)])
-    return rows.mean(axis=0), found.mean.mean(axis=0), met(model, found)[0]
+    return rows.mean(axis=0), found.mean.mean(axis=0), met(model, found)[0], model.prices()
 
 
 def train(
@@ -241,7 +245,8 @@ def _epoch(
         if following < config.epochs:
             source.prepare(following, _order_key(keys, following))
         key = keys(state.epoch, 1, number)
-        may_rest = state.epoch * source.batches + done >= RESTLESS
+        is_settled = state.epoch * source.batches + done >= RESTLESS
+        may_rest = is_settled
         while True:
             rests = may_rest and resting.applies(carry.model, rules, width)
             run = resting.run if rests else step.run
@@ -270,13 +275,13 @@ def _epoch(
         blocks.append(steps)
         done += len(order)
         if use_window:
-            width = _next_width(carry.model, steps.survival, width, largest_steps, may_rest)
+            width = _next_width(carry.model, steps.survival, width, largest_steps, is_settled)
     if is_unbounded:
-        met = np.zeros(carry.model.max_hidden)
+        survival = np.zeros(carry.model.max_hidden)
         for block in blocks:
             units = len(block.survival)
-            met[:units] = np.maximum(met[:units], block.survival)
-        carry, largest_steps = growth.shrunk(carry, rules.transformation, met), None
+            survival[:units] = np.maximum(survival[:units], block.survival)
+        carry, largest_steps = growth.shrunk(carry, rules.transformation, survival), None
         width = carry.model.max_hidden
     carry = replace(carry, negative=rules.negative.rest(carry.negative))
     norms, delta_size, swap_rates = (

@@ -103,12 +103,12 @@ def measure(
         "mu": model.chemical_potential().mean(),
         "active": active_units(energy_quanta(model.W, model.b, 1.0)),
     }
-    ends = np.cumsum([len(rows) for rows in parts])
-    measured = []
-    for rows, end in zip(parts, ends, strict=True):
-        begin = end - len(rows)
-        measured.append({name: x[begin:end].mean() for name, x in by_row.items()} | of_all)
-    return measured
+    cuts = np.cumsum([len(rows) for rows in parts])[:-1]
+    averages = {name: [part.mean() for part in jnp.split(x, cuts)] for name, x in by_row.items()}
+    return [
+        {name: found[number] for name, found in averages.items()} | of_all
+        for number in range(len(parts))
+    ]
 
 
 def some(model: GrandCanonicalRBM, rows: np.ndarray, domain: Domain, count: int) -> np.ndarray:

@@ -80,7 +80,9 @@ class Idle(Surroundings):
 
     def squares(self, price_of_others: Field) -> Field:
         """‖Σ_j p_j D_j‖² for W, b and c."""
-        squares = jnp.einsum("j,wjk,k->w", price_of_others, self.gram, price_of_others)
+        squares = jnp.einsum(
+            "j,wjk,k->w", price_of_others, self.gram, price_of_others, precision="highest"
+        )
         return jnp.append(squares, 0)
 
     def update(
@@ -173,7 +175,8 @@ def _span(
     )
     # The farthest that a unit can have gone on the way, in the sum over its weights and its bias.
     reach = _along(seen.numbers, _extent(directions), _extent(movement))
-    tail = window.log_tail_of(window.largest_steps(_with(model, idle), shown.price.min(), reach))
+    price = shown.price.min()  # of all units: μ is a function of sums over them
+    tail = window.log_tail_of(window.largest_steps(_with(model, idle), price, reach))
     ahead = potential.sums(small.model.W, small.model.b)
     mu = potential.value_of_sums(ahead + potential.sums(new_idle.W, new_idle.b))
     first_order = potential.value_of_sums(ahead + surroundings.others(numbers))

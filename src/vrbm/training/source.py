@@ -47,7 +47,10 @@ class Source(ABC):
 
 
 class OnDevice(Source):
-    """All rows in one block, put in a new order each epoch."""
+    """All rows in one block, put in a new order each epoch.
+
+    A thread finds the order; contexts of JAX that hold for one thread alone do not reach it.
+    """
 
     def __init__(self, rows: np.ndarray, batch_size: int) -> None:
         self.rows = jax.device_put(rows)

@@ -266,13 +266,13 @@ def scan(
     )
     inputs = in_order(rows, order), order, keys
     (carry, numbers, seen), shown = jax.lax.scan(step, (carry, numbers, seen), inputs)
-    others = shown.shape[1] - len(surroundings.others(numbers))
-    squares = shown[:, :3] + jax.vmap(surroundings.squares)(shown[:, others:])
+    end = shown.shape[1] - len(surroundings.others(numbers))
+    squares = shown[:, :3] + jax.vmap(surroundings.squares)(shown[:, end:])
     return (
         carry,
         numbers,
         seen,
-        Shown(jnp.sqrt(squares), shown[:, 3], shown[:, 4], shown[:, 5:others]),
+        Shown(jnp.sqrt(squares), shown[:, 3], shown[:, 4], shown[:, 5:end]),
     )
 
 
