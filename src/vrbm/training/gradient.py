@@ -16,6 +16,8 @@ from vrbm.typing import Batch, Field, Hidden, HiddenBias, Scalar, Visible, Visib
 # up to how many rows that is done on an accelerator, where each operation has its price.
 JOINED = 4
 JOINED_ROWS = 1000
+# Weights up to which h is turned round before its product with v.
+TURNED = 1 << 15
 
 
 class Parameters(NamedTuple):
@@ -133,7 +135,10 @@ def _joined(h: Hidden, v: Visible, more_h: Field, more_v: Field) -> Weights:
 
 def _separate(h: Hidden, v: Visible, more_h: Field, more_v: Field) -> Weights:
     """The sum of two products."""
-    return dot(h.T, v) + dot(more_h.T, more_v)
+    turned, more_turned = h.T, more_h.T
+    if h.shape[1] * v.shape[1] <= TURNED:  # else the product itself walks along columns
+        turned, more_turned = jax.lax.optimization_barrier((turned, more_turned))
+    return dot(turned, v) + dot(more_turned, more_v)
 
 
 def centred(gradient: Parameters, v_offset: VisibleBias, h_offset: HiddenBias) -> Parameters:
