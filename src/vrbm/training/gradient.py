@@ -137,7 +137,8 @@ def _separate(h: Hidden, v: Visible, more_h: Field, more_v: Field) -> Weights:
     """The sum of two products."""
     turned, more_turned = h.T, more_h.T
     if h.shape[1] * v.shape[1] <= TURNED:  # else the product itself walks along columns
-        turned, more_turned = jax.lax.optimization_barrier((turned, more_turned))
+        both = (turned, more_turned)
+        turned, more_turned = jax.lax.optimization_barrier(both)  # type: ignore[no-untyped-call]
     return dot(turned, v) + dot(more_turned, more_v)
 
 
