@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from peers import on_accelerator
-from problems import ALGORITHMS, BATCHES, SHAPES, flops, ours, rows_of, steps_at
+from problems import ALGORITHMS, BATCHES, SHAPES, flops, k_of, ours, rows_of, steps_at
 from report import table
 from timing import interleaved, machine
 
@@ -81,7 +81,7 @@ def cells(wanted: list[tuple[tuple[int, int], int, str]], repeats: int = 9) -> l
     for n_visible, n_hidden, batch, algorithm, steps, calls in prepared:
         peers = on_accelerator(algorithm, rows_of(n_visible), n_hidden, batch, steps)
         times = interleaved(calls | peers, steps, repeats)
-        k = int(algorithm.rsplit("-", 1)[1])
+        k = k_of(algorithm)
         # Each step reads and writes W and its momentum, and a few arrays of the batch.
         moved = 4.0 * (8 * n_visible * n_hidden + (4 * k + 6) * batch * (n_hidden + n_visible))
         limit = max(flops(n_visible, n_hidden, batch, k) / roof["highest"], moved / roof["bytes"])

@@ -24,12 +24,17 @@ def rows_of(n_visible: int, count: int = 4000) -> np.ndarray:
     return (rng.random((count, n_visible)) < rng.random(n_visible)).astype(np.float32)
 
 
+def k_of(algorithm: str) -> int:
+    """The k of a name such as «CD-1»."""
+    return int(algorithm.rsplit("-", 1)[1])
+
+
 def phase(algorithm: str, batch: int) -> Any:
     """The negative phase of a name such as «CD-1»."""
-    name, k = algorithm.rsplit("-", 1)
+    name, k = algorithm.rsplit("-", 1)[0], k_of(algorithm)
     if name == "PCD":
-        return Persistent(int(k), batch)
-    return {"CD": Gibbs, "mean-field CD": MeanField}[name](int(k))
+        return Persistent(k, batch)
+    return {"CD": Gibbs, "mean-field CD": MeanField}[name](k)
 
 
 def training(
@@ -109,16 +114,15 @@ def flops(n_visible: int, n_hidden: int, batch: int, k: int) -> float:
 
 def steps_at(n_visible: int, n_hidden: int, batch: int, algorithm: str, most: float) -> int:
     """How many steps a call takes, 5 to 200, so that it has about `most` operations."""
-    k = int(algorithm.rsplit("-", 1)[1])
-    return int(min(200, max(5, most / flops(n_visible, n_hidden, batch, k))))
+    work = flops(n_visible, n_hidden, batch, k_of(algorithm))
+    return int(min(200, max(5, most / work)))
 
 
 def ours(shape: tuple[int, int], batch: int, algorithm: str, steps: int) -> dict[str, Any]:
     """The bare products, an ordinary RBM and a vRBM; the rows are those of `rows_of`."""
     n_visible, n_hidden = shape
     rows = rows_of(n_visible)
-    k = int(algorithm.rsplit("-", 1)[1])
-    calls = {"products": products(n_visible, n_hidden, batch, k, steps)}
+    calls = {"products": products(n_visible, n_hidden, batch, k_of(algorithm), steps)}
     for name, potential in (("RBM", vrbm.FixedSize()), ("vRBM", vrbm.Penalizing())):
         model = fresh(n_visible, n_hidden, potential, rows)
         calls[name] = training(model, rows, phase(algorithm, batch), batch, steps)

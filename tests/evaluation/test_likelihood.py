@@ -55,8 +55,8 @@ CASES = [
 def test_both_sides_equal_enumeration(units, potential):
     """Within 4.5 errors: one of these 40 numbers is outside by chance once in 3,600 times.
 
-    400 temperatures: with 50, a sixth of the chains counts for some of these models, and the stated
-    error is too small.
+    400 temperatures: with 50, few chains count for some of these models, and the stated error is
+    too small.
     """
     assert abs(deviations(units, potential, 5, temperatures=400)).max() < 4.5
 

@@ -51,7 +51,7 @@ def test_samples_are_the_same_for_the_same_key_and_come_in_blocks(monkeypatch):
     first = sample(model, 20, KEY, "gibbs", steps=3)
     assert first.shape == (20, 3)
     assert_array_equal(first, sample(model, 20, KEY, "gibbs", steps=3))
-    monkeypatch.setattr("vrbm.evaluation.sampling.BLOCK", 120)  # 20 chains
+    monkeypatch.setattr("vrbm.evaluation.sampling.VALUES", 120)  # 20 chains
     blocks = sample(model, 40, KEY, "gibbs", steps=3)
     assert_array_equal(blocks[:20], first)
     assert (blocks[20:] != first).any()

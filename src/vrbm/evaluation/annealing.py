@@ -16,11 +16,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from vrbm.evaluation.path import Path, fields_of_mean
-from vrbm.model.random import Keys, fold_in
+from vrbm.model.random import Keys
 from vrbm.typing import Chains, Field, RandomKey
 
 #: Temperatures between two calls of `progress`.
 SEGMENT = 250
+#: Values of v and h in a block of chains, over all replicas, where memory is all that bounds it.
+VALUES = 1 << 24
 PILOT_CHAINS = 100
 PILOT_TEMPERATURES = 200
 #: Number of the key of the pilot runs; no block of chains has it.
@@ -127,9 +129,9 @@ def adapt(
     first pilot. Both change the variance of the weights and never their mean.
     """
     betas = np.linspace(0, 1, min(temperatures, PILOT_TEMPERATURES))
+    keys = Keys(key)
     for turn in range(2):
-        keys = Keys(fold_in(key, turn))
-        pilot = run(path, path.start(keys(0), PILOT_CHAINS), betas, keys(1))
+        pilot = run(path, path.start(keys(turn, 0), PILOT_CHAINS), betas, keys(turn, 1))
         count = temperatures if turn else len(betas)
         betas = equal_lengths(betas, pilot.friction, count)
         if turn == 0 and adapt_base:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
-from vrbm.evaluation.annealing import adapt
+from vrbm.evaluation.annealing import VALUES, adapt
 from vrbm.evaluation.path import Path, path
 from vrbm.model import GrandCanonicalRBM, checks
 from vrbm.model.random import Keys, fold_in
@@ -21,8 +21,6 @@ from vrbm.training.tempered import exchange
 from vrbm.typing import Chains, Field, RandomKey, Values
 
 Method = Literal["gibbs", "tempered", "annealed"]
-#: Values of v and h in a block of chains, over all replicas.
-BLOCK = 1 << 24
 
 Mask = Bool[Array, "chains visible"]
 
@@ -68,7 +66,7 @@ def sample(
     if starts is not None and method != "gibbs":
         raise ValueError(f"starts are given, but {method} chains start at β = 0: leave them out.")
     fixed, values = _clamped(model, clamp, n)
-    key, pilot_key = map(Keys(key), range(2))
+    keys, pilot_key = Keys(fold_in(key, 0)), fold_in(key, 1)
     points = {"gibbs": 2, "annealed": max(steps, 2), "tempered": replicas}[method]
     model_path = path(model, base)
     if method == "gibbs":
@@ -77,10 +75,10 @@ def sample(
         model_path, betas = adapt(model_path, pilot_key, points, adapt_base=base is None)
     rows = None if starts is None else model.visible.encode(starts, "starts")
     width = model.n_visible + model_path.model.max_hidden
-    block = max(1, BLOCK // (width * (replicas if method == "tempered" else 1)))
+    block = max(1, VALUES // (width * (replicas if method == "tempered" else 1)))
     parts = []
     for number, at in enumerate(range(0, n, block)):
-        start_key, run_key = map(Keys(fold_in(key, number)), range(2))
+        start_key, run_key = keys(number, 0), keys(number, 1)
         here = slice(at, at + block)
         dtype = model.W.dtype
         mask, held, ladder = jax.device_put(

@@ -98,7 +98,7 @@ def layer_size(name: str, value: Values, size: int, batch: tuple[int, ...]) -> S
 
 
 def finite_prices(prices: jax.Array) -> jax.Array:
-    """The prices of a model, which a function μ(W, b) may have spoiled where nobody could see."""
+    """The prices of a model; a function μ(W, b) may have spoiled them, unseen in a trace."""
     if not np.isfinite(np.asarray(prices)).all():
         raise ValueError("potential returned a value that is not finite: prices are finite.")
     return prices

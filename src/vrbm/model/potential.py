@@ -321,9 +321,7 @@ class Custom(Potential):
                 f"potential returned an array of shape {mu.shape}: "
                 f"return one number, or one for each hidden unit, {b.shape}."
             )
-        if not isinstance(mu, jax.core.Tracer) and not np.isfinite(np.asarray(mu)).all():
-            raise ValueError("potential returned a value that is not finite: prices are finite.")
-        return mu
+        return mu if isinstance(mu, jax.core.Tracer) else checks.finite_prices(mu)
 
 
 def as_potential(value: Any) -> Potential:
