@@ -32,10 +32,11 @@ MOST = 4e12
 #: Programs compiled at a time.
 COMPILERS = 8
 UNTUNED = "--xla_gpu_autotune_level=0"
+CONCURRENT = "--xla_gpu_command_buffer_scheduling_mode=CONCURRENT"
 FLAGS = {
-    "steps": f"{UNTUNED} --xla_gpu_command_buffer_scheduling_mode=CONCURRENT",
+    "steps": CONCURRENT,
     "large": f"{UNTUNED} --xla_gpu_enable_triton_gemm=false",
-    "preset": f"{UNTUNED} --xla_gpu_command_buffer_scheduling_mode=CONCURRENT",
+    "preset": f"{UNTUNED} {CONCURRENT}",
 }
 
 
