@@ -56,27 +56,26 @@ def accelerator_block(size: int) -> int:
     return min(1 << math.ceil(math.log2(size) / 2), WIDEST_BLOCK)
 
 
-def _blocked_sum(x: Hidden, block: int, reverse: bool) -> Hidden:
-    """Running sums by triangular products of width `block`.
+def _blocked_sum(x: Hidden, block: int, reverse: bool, strict: bool = False) -> Hidden:
+    """Running sums by triangular products of width `block`; `strict` leaves out x_z itself.
 
     Sums inside each block by a small matrix product, and those over the blocks before it by the
-    same rule on their totals, moved on by one block. Nothing is subtracted.
+    same rule on their totals. Nothing is subtracted.
     """
     *batch, size = x.shape
     width = min(size, block)
-    ones = np.tri(width, dtype=x.dtype)  # a constant: else an accelerator makes it in each step
+    # A constant: else an accelerator makes it in each step.
+    ones = np.tri(width, k=-1 if strict else 0, dtype=x.dtype)
     triangle = jnp.asarray(ones if reverse else ones.T)
     if size == width:
         return dot(x, triangle)
     blocks = -(-size // block)
-    same = [(0, 0)] * len(batch)
-    split = jnp.pad(x, [*same, (0, blocks * block - size)]).reshape(*batch, blocks, block)
+    split = jnp.pad(x, [*[(0, 0)] * len(batch), (0, blocks * block - size)])
+    split = split.reshape(*batch, blocks, block)
     inner = dot(split, triangle)
-    if reverse:
-        totals = jnp.pad(inner[..., 1:, 0], [*same, (0, 1)])
-    else:
-        totals = jnp.pad(inner[..., :-1, -1], [*same, (1, 0)])
-    sums = inner + _blocked_sum(totals, block, reverse)[..., None]
+    end = 0 if reverse else -1
+    totals = inner[..., end] + split[..., end] if strict else inner[..., end]
+    sums = inner + _blocked_sum(totals, block, reverse, strict=True)[..., None]
     return sums.reshape(*batch, blocks * block)[..., :size]
 
 
