@@ -60,18 +60,18 @@ ISING_PAPER = Preset(
             potential=Constant(mu=0.03),
         ),
         "vrbm-self-sized": Member(
-            "vRBM with μ = 0.1, persistent chains, centred gradients",
+            "vRBM with μ = 0.25, persistent chains, centred gradients",
             max_hidden=256,
             config=Config(
-                epochs=160,
+                epochs=320,
                 batch_size=200,
-                negative=Persistent(k=5, chains=500),
+                negative=Persistent(k=5, chains=1000),
                 optimizer=Optimizer("sgd", learning_rate=0.03, decay_from=0.3),
                 centred=True,
-                penalty=1e-4,
+                penalty=2e-4,
                 penalty_power=2.0,
             ),
-            potential=Constant(mu=0.1),
+            potential=Constant(mu=0.25),
             weight_scale=1e-2,
         ),
         "rbm-likelihood": replace(
