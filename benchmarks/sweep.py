@@ -16,6 +16,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from vrbm.data.digits import digits
 from vrbm.evaluation.scores import scores
 from vrbm.files import atomic
 from vrbm.model import storage
-from vrbm.training import Config, Optimizer, Persistent, train
+from vrbm.training import Config, Optimizer, Persistent, Tempered, train
 
 SIZES = (16, 32, 64, 128, 256, 512)
 #: The most units of the layer that finds its size, for each column and in all: so many cost less
@@ -40,10 +41,11 @@ MOST_PER_COLUMN, MOST = 3, 192
 PRIOR = 0.2
 #: Epochs by data set, with about as many steps where rows are few.
 EPOCHS = {"ising": 60, "digits": 500, "nltcs": 100, "plants": 100, "mushrooms": 500, "dna": 500}
-#: Gibbs steps of the chains in each step, and temperatures of the annealing. On mushrooms chains
-#: hardly cross between modes; with fewer steps the end of a training is a matter of chance.
-GIBBS_STEPS = dict.fromkeys(EPOCHS, 5) | {"mushrooms": 10}
-TEMPERATURES = dict.fromkeys(EPOCHS, 5000) | {"mushrooms": 20_000}
+#: Chains, for all models of a set. Those of mushrooms must cross between modes: with plain ones the
+#: end of a training is a matter of chance.
+CHAINS = dict.fromkeys(EPOCHS, Persistent(k=5, chains=500)) | {
+    "mushrooms": Tempered(k=2, betas=10, chains=100)
+}
 #: Sets that are made, or come with the package.
 AT_HAND: dict[str, Callable[[], Dataset]] = {"ising": ising.paper_set, "digits": digits}
 
@@ -74,10 +76,11 @@ def trained(data: Dataset, size: int | None, scale: float, path: Path) -> dict[s
         weight_scale=1e-2,
         potential=potential,
     )
+    chains = CHAINS[data.name]
     config = Config(
         epochs=max(1, round(scale * EPOCHS[data.name])),
         batch_size=100,
-        negative=Persistent(k=GIBBS_STEPS[data.name], chains=max(1, round(500 * scale))),
+        negative=replace(chains, chains=max(1, round(scale * chains.chains))),
         optimizer=Optimizer("sgd", 0.03, decay_from=0.3),
         centred=True,
         penalty=1 / (2 * len(data.train) * PRIOR**2),
@@ -97,7 +100,7 @@ def scored(data: Dataset, scale: float, path: Path) -> dict[str, Any]:
         data,
         jax.random.key(2),
         chains=max(2, round(500 * scale)),
-        temperatures=max(10, round(TEMPERATURES[data.name] * scale)),
+        temperatures=max(10, round(5000 * scale)),
     )
     by_split = {one.split: one for one in found.splits}
     test, train_likelihood = by_split["test"].likelihood, by_split["train"].likelihood
@@ -153,8 +156,7 @@ def main() -> None:
         "most": [MOST_PER_COLUMN, MOST],
         "prior": PRIOR,
         "price": "N / 2n",
-        "gibbs_steps": GIBBS_STEPS,
-        "temperatures": TEMPERATURES,
+        "chains": {name: str(chains) for name, chains in CHAINS.items()},
         "epochs": EPOCHS,
     }
     known = {"machine": machine(), "settings": settings, "results": {}}
