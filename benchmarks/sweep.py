@@ -16,7 +16,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +156,7 @@ def main() -> None:
         "most": [MOST_PER_COLUMN, MOST],
         "prior": PRIOR,
         "price": "N / 2n",
-        "chains": {name: str(chains) for name, chains in CHAINS.items()},
+        "chains": {name: asdict(chains) for name, chains in CHAINS.items()},
         "epochs": EPOCHS,
     }
     known = {"machine": machine(), "settings": settings, "results": {}}
