@@ -8,7 +8,7 @@ from vrbm.model import Constant, FixedSize, Potential, checks
 from vrbm.model.potential import as_potential
 
 #: Without max_hidden: so many hidden units for each column, and at most so many in all.
-UNITS_PER_COLUMN, MOST_UNITS = 6, 512
+UNITS_PER_COLUMN, MOST_UNITS = 7, 512
 #: Passes over the data: on digits a nat more than ten give (docs/design_notes.md).
 EPOCHS = 50
 #: Units with which a layer without an end begins: some to spare, since each growth compiles.
