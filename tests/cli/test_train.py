@@ -70,6 +70,10 @@ def test_potentials_by_flags(capsys, tmp_path, flags, potential):
             "--price does not apply to --potential fixed",
         ),
         (
+            ["train", "--data", "digits", "--out", "OUT", "--potential", "fixed", "--price", 0],
+            "--price does not apply to --potential fixed",
+        ),
+        (
             [
                 "train",
                 "--data",

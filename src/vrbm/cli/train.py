@@ -114,7 +114,8 @@ class Train:
         }
         for name in ("price", "p", "smooth", "keep_log2"):
             value = getattr(self, name)
-            if value not in (None, False) and name not in takes[self.potential]:
+            is_given = value is not None and value is not False
+            if is_given and name not in takes[self.potential]:
                 raise ValueError(
                     f"--{name.replace('_', '-')} does not apply to --potential {self.potential}: "
                     "leave it out."
