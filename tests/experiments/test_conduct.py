@@ -86,6 +86,9 @@ def test_measures_are_those_of_the_model(ising_study):
     assert numbers["training"]["epochs"] == 2
     energy = numbers["thermodynamics"]["energy"]
     assert energy["relative"] == pytest.approx(energy["value"] / energy["exact"] - 1)
+    weighted = numbers["weighted"]
+    assert 0 < weighted["share"] < 1
+    assert ("energy" in weighted) == (weighted["share"] > 0.1)
     test = numbers["test"]
     assert test["gap"]["mean"] == pytest.approx(
         test["gap"]["optimum"] - test["log_likelihood"], abs=1e-4

@@ -77,10 +77,10 @@ def test_a_run_goes_on_bit_by_bit_across_growth(records, rows, tmp_path):
         assert_array_equal(getattr(last.state.model, name), getattr(records[-1].state.model, name))
 
 
-@pytest.mark.parametrize("rule", ["momentum", "adam"])
-def test_everything_that_belongs_to_a_unit_is_resized(rows, rule):
+@pytest.mark.parametrize(("rule", "stiff"), [("momentum", 2), ("adam", 0)])
+def test_everything_that_belongs_to_a_unit_is_resized(rows, rule, stiff):
     settings = config(negative=Persistent(1, 20))
-    settings = replace(settings, optimizer=Optimizer(rule, 0.01), centred=True)
+    settings = replace(settings, optimizer=Optimizer(rule, 0.01), centred=True, stiff=stiff)
     *_, last = train(layer(20, mu=0.3), rows, replace(settings, epochs=1, max_units=20), KEY)
     carry = last.state.carry
     transformation = settings.optimizer.build(1)

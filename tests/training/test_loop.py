@@ -390,6 +390,9 @@ def test_bad_input():
         ({"batch_size": -1}, "batch_size is -1"),
         ({"penalty": -1.0}, "penalty is -1.0"),
         ({"penalty_power": 0.5}, "penalty_power is 0.5"),
+        ({"stiff": -1}, "stiff is -1: pass a whole number of at least 0"),
+        ({"stiff": 2, "negative": MeanField()}, "stiff is 2, with MeanField and"),
+        ({"stiff": 2, "optimizer": Optimizer("adam")}, "and adam: take persistent"),
     ):
         with pytest.raises(ValueError, match=message):
             dataclasses.replace(small(), **wrong)

@@ -127,6 +127,7 @@ def test_where_units_may_not_rest():
             settings.get("penalty", 0.0),
             1.0,
             optimizer.is_linear,
+            settings.get("stiff_rate", 0.0),
         )
         return resting.applies(model, rules, width)
 
@@ -134,6 +135,7 @@ def test_where_units_may_not_rest():
     assert not may(width=K)
     assert not may(centred=True)
     assert not may(penalty=0.1)
+    assert not may(stiff_rate=0.1)
     assert not may(optimizer=Optimizer("adam"))
     assert not may(optimizer=Optimizer(clip_norm=1.0))
     assert not may(single(settled(vrbm.Local(1.3))))

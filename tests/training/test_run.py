@@ -39,7 +39,7 @@ CONFIGS = [
         negative=Tempered(1, 3, 20),
         optimizer=Optimizer("adam", 1e-3, decay_from=0.5, clip_norm=1.0),
     ),
-    Config(epochs=3, monitor_rows=20, negative=Gibbs(1), optimizer=Optimizer("sgd")),
+    Config(epochs=3, monitor_rows=20, negative=Gibbs(1), optimizer=Optimizer("sgd"), stiff=2),
     Config(epochs=3, monitor_rows=20, negative=MeanField(1, "sample")),
 ]
 

@@ -7,6 +7,7 @@ from vrbm.evaluation.moments import compare_moments, pair_correlations
 from vrbm.evaluation.observables import compare_with_ising, exact_ising, ising_observables
 from vrbm.evaluation.pruning import prune, to_fixed
 from vrbm.evaluation.reconstruction import errors_by_split, reconstruction_errors
+from vrbm.evaluation.reweighting import weighted_ising
 from vrbm.evaluation.sizes import average_sizes, effective_units, row_averages
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "row_averages",
     "split_r_hat",
     "to_fixed",
+    "weighted_ising",
 ]

@@ -145,10 +145,10 @@ def common_float(**values: Values) -> Any:
     return jnp.result_type(*floats) if floats else jnp.zeros(0).dtype
 
 
-def count(name: str, value: Any) -> int:
-    """A whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name} is {value!r}: pass a whole number of at least 1.")
+def count(name: str, value: Any, least: int = 1) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} is {value!r}: pass a whole number of at least {least}.")
     return int(value)
 
 

@@ -28,6 +28,10 @@ class Config:
     """Strength of the penalty Σ |w|^p / p beside μ."""
     penalty_power: float = 1.0
     """p of that penalty."""
+    stiff: int = 0
+    """Number of directions of largest curvature along which steps are shortened, for training by
+    chains with sgd or momentum: 3 where modes of the data coexist and the model swings between
+    them."""
     seed_scale: float = 1e-6
     """Standard deviation of the weights with which units of a layer without an end begin. From
     almost nothing units come into use one after the other, and no more than are needed."""
@@ -45,6 +49,13 @@ class Config:
             checks.count(name, getattr(self, name))
         checks.number("penalty", self.penalty, 0.0)
         checks.number("penalty_power", self.penalty_power, 1.0)
+        if checks.count("stiff", self.stiff, least=0) and (
+            isinstance(self.negative, MeanField) or self.optimizer.rule == "adam"
+        ):
+            raise ValueError(
+                f"stiff is {self.stiff}, with {type(self.negative).__name__} and "
+                f"{self.optimizer.rule}: take persistent or tempered chains, and sgd or momentum."
+            )
         if checks.number("seed_scale", self.seed_scale, 0.0) == 0:
             raise ValueError("seed_scale is 0: new units would never move; pass a small number.")
         if self.max_units is not None:

@@ -16,7 +16,7 @@ import numpy as np
 import optax
 
 from vrbm.model import GrandCanonicalRBM
-from vrbm.training import window
+from vrbm.training import stiffness, window
 from vrbm.training.gradient import parameters
 from vrbm.training.step import Carry
 from vrbm.typing import RandomKey
@@ -122,4 +122,5 @@ def _resized(
         )
 
     optimizer = jax.tree.map(kept, carry.optimizer, blank)
-    return replace(carry, model=model, optimizer=optimizer, h_offset=h_offset)
+    stiff = stiffness.resized(carry.stiff, after)
+    return replace(carry, model=model, optimizer=optimizer, h_offset=h_offset, stiff=stiff)

@@ -13,7 +13,7 @@ import optax
 from vrbm.data.dataset import Dataset
 from vrbm.model import GrandCanonicalRBM, checks
 from vrbm.model.random import Keys
-from vrbm.training import growth, resting, step, window
+from vrbm.training import growth, resting, step, stiffness, window
 from vrbm.training.config import Config
 from vrbm.training.gradient import parameters
 from vrbm.training.guards import Diverged, Phase
@@ -28,6 +28,8 @@ from vrbm.typing import HiddenBias, RandomKey, Visible, VisibleBias
 START = 2**32 - 1
 # Number of the key that orders the rows of a stream.
 ORDER = 2**32 - 2
+# Number of the key of the first stiff directions.
+STIFF = 2**32 - 4
 # Steps after which a layer counts as settled. Before, it still grows: no unit rests, since each
 # width would be compiled twice, and the window doubles where it has to grow.
 RESTLESS = 5000
@@ -106,6 +108,7 @@ def start(model: GrandCanonicalRBM, data: Any, config: Config, key: RandomKey) -
         negative=config.negative.start(model, rows, jax.random.fold_in(key, START)),
         v_offset=v_offset,
         h_offset=h_offset,
+        stiff=stiffness.start(model, config.stiff, jax.random.fold_in(key, STIFF)),
     )
     width = model.max_hidden
     if config.window:
@@ -166,6 +169,11 @@ def train(
     elif model is not None or key is not None:
         raise ValueError("state is given, and holds model and key: pass None for both.")
     _check(state.model, data, config)
+    if config.stiff and optimizer is not None:
+        raise ValueError(
+            f"stiff is {config.stiff}, which needs the rate of config.optimizer, but an optimizer "
+            "is given: leave one of them out."
+        )
     observed = (Observed() if observed is None else observed).checked(data.train.shape)
     return _records(state, data, config, optimizer, list(callbacks), observed)
 
@@ -191,6 +199,7 @@ def _records(
         config.penalty,
         config.penalty_power,
         is_linear=optimizer is None and config.optimizer.is_linear,
+        stiff_rate=config.optimizer.largest_rate if config.stiff else 0.0,
     )
     rate = config.optimizer.schedule(total)
     monitor = Monitor(state.model, data, config)

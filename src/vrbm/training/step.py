@@ -11,7 +11,7 @@ import numpy as np
 import optax
 
 from vrbm.model import GrandCanonicalRBM
-from vrbm.training import window
+from vrbm.training import stiffness, window
 from vrbm.training.gradient import (
     Parameters,
     centred,
@@ -52,6 +52,8 @@ class Carry(eqx.Module):
     h_offset: HiddenBias
     completed: Rows | None = None
     """all rows with their missing entries drawn, where entries are missing"""
+    stiff: stiffness.Stiff | None = None
+    """the directions along which steps are shortened, where they are"""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class Rules:
     penalty_power: float
     is_linear: bool
     """Whether the transformation moves each number in proportion to its own gradients."""
+    stiff_rate: float = 0.0
+    """the largest γ, where steps are shortened along stiff directions"""
 
 
 class Shown(NamedTuple):
@@ -233,6 +237,11 @@ def scan(
         if rules.centred:
             h_offset = (1 - OFFSET_RATE) * h_offset + OFFSET_RATE * statistics.mean_hidden
             ascent = centred(ascent, carry.v_offset, h_offset)
+        stiff = carry.stiff
+        if stiff is not None:
+            offsets = (carry.v_offset, h_offset) if rules.centred else ()
+            stiff = stiffness.followed(stiff, fantasy.mean, fantasy.v, *offsets)
+            ascent = stiffness.damped(ascent, stiff, rules.stiff_rate)
         change, moves, optimizer = surroundings.update(
             rules.transformation,
             jax.tree.map(jnp.negative, ascent),
@@ -242,7 +251,15 @@ def scan(
         )
         if rules.centred:
             change = uncentred(Parameters(*change), carry.v_offset, h_offset)
-        new = Carry(moved(model, change), optimizer, negative, carry.v_offset, h_offset, completed)
+        new = Carry(
+            moved(model, change),
+            optimizer,
+            negative,
+            carry.v_offset,
+            h_offset,
+            completed,
+            stiff,
+        )
         sizes = most(info.met, fantasy.sizes.survival if rows_met > 1 else met(view, fantasy))
         sizes = sizes if filling is None else most(sizes, filling)
         seen = jax.tree.map(

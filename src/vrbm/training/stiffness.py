@@ -1,0 +1,129 @@
+r"""Shorter steps along the few directions in which log Z is curved most.
+
+The curvature of log Z is the covariance C over the model of s = (h v, h, v), with h = ⟨h|v⟩. A few
+of its eigenvalues λ may be a hundred times all others: where phases coexist, the whole layer takes
+part in their share. Steps γ with γλ > 2 overshoot; and persistent chains, which seldom cross from
+phase to phase, answer so late that the model swings from one to the other long before that.
+
+The directions u are found on the way, by power iterations on the chains: C u costs two products.
+The gradient g then becomes
+
+    g − Σ_u (1 − min(1, κ/γλ)) u (u·g),
+
+so that a step undoes at most a fraction κ of what is off along u, and is itself along all others.
+It is still an ascent, whatever u and λ, with the same points of rest. Prices count as constant.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from vrbm.model import GrandCanonicalRBM
+from vrbm.model.linear import dot
+from vrbm.training.gradient import Parameters, parameters
+from vrbm.typing import Field, HiddenBias, RandomKey, Scalar, Visible, VisibleBias
+
+# κ: the most that a step along a stiff direction undoes.
+MOST = 0.01
+# Rates at which directions and curvatures follow the chains.
+TURN, FOLLOW = 0.05, 0.01
+# The curvature to begin with; too low a one gives way within 1/FOLLOW steps.
+FIRST = 10.0
+
+
+class Stiff(eqx.Module):
+    """The stiff directions as known so far."""
+
+    directions: tuple[Parameters, ...]
+    """u, orthonormal over all parameters"""
+    curvatures: Field
+    """λ of each"""
+
+
+def start(model: GrandCanonicalRBM, count: int, key: RandomKey) -> Stiff | None:
+    """Random directions; None for none."""
+    if not count:
+        return None
+    like = parameters(model)
+    drawn = [
+        Parameters(
+            *(
+                jax.random.normal(jax.random.fold_in(key, 3 * number + part), x.shape, x.dtype)
+                for part, x in enumerate(like)
+            )
+        )
+        for number in range(count)
+    ]
+    return Stiff(_orthonormal(drawn), jnp.full(count, FIRST, like.W.dtype))
+
+
+def followed(
+    stiff: Stiff,
+    h: Field,
+    v: Visible,
+    v_offset: VisibleBias | None = None,
+    h_offset: HiddenBias | None = None,
+) -> Stiff:
+    """The directions after a power iteration with chains v, (n, N), and their ⟨h|v⟩, (n, A).
+
+    With offsets the parameters are those of centred coordinates: s = ((h − o_h)(v − o_v), h, v). h
+    may be that of the first A units; the others are nothing, and C u is 0 there.
+    """
+    width = h.shape[1]
+    x = h if h_offset is None else h - h_offset[:width]
+    y = v if v_offset is None else v - v_offset
+    new, found = [], []
+    for u, curvature in zip(stiff.directions, stiff.curvatures, strict=True):
+        along = jnp.sum(dot(x, u.W[:width]) * y, axis=1) + dot(h, u.b[:width]) + dot(v, u.c)
+        along = (along - along.mean()) / len(v)
+        Cu = Parameters(dot((x * along[:, None]).T, y), dot(along, h), dot(along, v))
+        found.append(_inner(u._replace(W=u.W[:width], b=u.b[:width]), Cu))
+        kept = Parameters(*((1 - TURN) * curvature * part for part in u))
+        new.append(
+            Parameters(
+                kept.W.at[:width].add(TURN * Cu.W),
+                kept.b.at[:width].add(TURN * Cu.b),
+                kept.c + TURN * Cu.c,
+            )
+        )
+    curvatures = (1 - FOLLOW) * stiff.curvatures + FOLLOW * jnp.stack(found)
+    return Stiff(_orthonormal(new), curvatures)
+
+
+def damped(gradient: Parameters, stiff: Stiff, rate: float) -> Parameters:
+    """The gradient, shortened along the stiff directions for steps of this rate γ."""
+    excess = 1 - jnp.minimum(1, MOST / (rate * jnp.maximum(stiff.curvatures, 1e-30)))
+    for number, u in enumerate(stiff.directions):
+        part = excess[number] * _inner(u, gradient)
+        gradient = Parameters(*(g - part * x for g, x in zip(gradient, u, strict=True)))
+    return gradient
+
+
+def resized(stiff: Stiff | None, units: int) -> Stiff | None:
+    """The directions for another number of units, of which new ones are nothing."""
+    if stiff is None:
+        return None
+
+    def fitted(u: Parameters) -> Parameters:
+        more = max(0, units - len(u.b))
+        return u._replace(
+            W=jnp.pad(u.W[:units], ((0, more), (0, 0))), b=jnp.pad(u.b[:units], (0, more))
+        )
+
+    return Stiff(tuple(fitted(u) for u in stiff.directions), stiff.curvatures)
+
+
+def _inner(x: Parameters, y: Parameters) -> Scalar:
+    return sum((jnp.sum(a * b) for a, b in zip(x, y, strict=True)), jnp.zeros((), x.W.dtype))
+
+
+def _orthonormal(vectors: list[Parameters]) -> tuple[Parameters, ...]:
+    """Gram–Schmidt, in the given order."""
+    done: list[Parameters] = []
+    for x in vectors:
+        for u in done:
+            part = _inner(u, x)
+            x = Parameters(*(a - part * b for a, b in zip(x, u, strict=True)))
+        norm = jnp.sqrt(jnp.maximum(_inner(x, x), 1e-30))
+        done.append(Parameters(*(a / norm for a in x)))
+    return tuple(done)
