@@ -127,7 +127,7 @@ def test_where_units_may_not_rest():
             settings.get("penalty", 0.0),
             1.0,
             optimizer.is_linear,
-            settings.get("stiff_rate", 0.0),
+            settings.get("stiff_rate"),
         )
         return resting.applies(model, rules, width)
 

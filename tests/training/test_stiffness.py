@@ -136,3 +136,14 @@ def test_an_optimizer_of_ones_own_is_refused():
     config = Config(negative=Persistent(), optimizer=Optimizer("sgd"), stiff=1)
     with pytest.raises(ValueError, match="stiff is 1, which needs the rate"):
         train(model_of(), data, config, KEY, optimizer=optax.sgd(0.1))
+
+
+def test_a_training_goes_on_with_as_many_as_it_began_with():
+    data = np.random.default_rng(0).choice([-1, 1], (200, N))
+    config = Config(
+        epochs=1, negative=Persistent(1, 20), optimizer=Optimizer("sgd"), monitor_rows=10
+    )
+    (record,) = train(model_of(), data, replace(config, stiff=1), KEY)
+    with pytest.raises(ValueError, match="stiff is 0, but the state was begun with 1"):
+        train(None, data, replace(config, epochs=2), state=record.state)
+    assert len(list(train(None, data, replace(config, epochs=2, stiff=1), state=record.state))) == 1

@@ -169,6 +169,12 @@ def train(
     elif model is not None or key is not None:
         raise ValueError("state is given, and holds model and key: pass None for both.")
     _check(state.model, data, config)
+    held = 0 if state.carry.stiff is None else len(state.carry.stiff.directions)
+    if held != config.stiff:
+        raise ValueError(
+            f"stiff is {config.stiff}, but the state was begun with {held} stiff directions: go on "
+            f"with stiff={held}, or begin anew from its model."
+        )
     if config.stiff and optimizer is not None:
         raise ValueError(
             f"stiff is {config.stiff}, which needs the rate of config.optimizer, but an optimizer "
@@ -192,6 +198,7 @@ def _records(
         completed = rows.astype(state.model.W.dtype)
         state = replace(state, carry=replace(state.carry, completed=completed))
     total = config.epochs * source.batches
+    rate = config.optimizer.schedule(total)
     rules = Rules(
         config.optimizer.build(total) if optimizer is None else optimizer,
         config.negative,
@@ -199,9 +206,8 @@ def _records(
         config.penalty,
         config.penalty_power,
         is_linear=optimizer is None and config.optimizer.is_linear,
-        stiff_rate=config.optimizer.largest_rate if config.stiff else 0.0,
+        stiff_rate=rate if config.stiff else None,
     )
-    rate = config.optimizer.schedule(total)
     monitor = Monitor(state.model, data, config)
     keys = Keys(state.key)
     while state.epoch < config.epochs:

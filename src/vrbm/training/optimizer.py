@@ -55,11 +55,7 @@ class Optimizer:
         """Whether each number moves in proportion to its own gradients so far."""
         return self.rule in ("momentum", "sgd") and self.clip_norm is None
 
-    @property
-    def largest_rate(self) -> float:
-        """The largest γ of the training."""
-        return self.learning_rate * max(1.0, self.growth)
-
+    @lru_cache(maxsize=64)  # noqa: B019 (frozen; one object for equal settings)
     def schedule(self, steps: int) -> optax.Schedule:
         """γ at each step of a training of so many steps: of JAX in a trace, else of numpy."""
         begin = int(self.decay_from * steps)

@@ -53,7 +53,7 @@ def applies(model: GrandCanonicalRBM, rules: Rules, width: int) -> bool:
         and rules.is_linear
         and not rules.centred
         and not rules.penalty
-        and not rules.stiff_rate
+        and rules.stiff_rate is None
         and bool(np.finfo(np.dtype(model.W.dtype)).eps > 1e-10)
     )
 

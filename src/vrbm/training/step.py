@@ -67,8 +67,8 @@ class Rules:
     penalty_power: float
     is_linear: bool
     """Whether the transformation moves each number in proportion to its own gradients."""
-    stiff_rate: float = 0.0
-    """the largest γ, where steps are shortened along stiff directions"""
+    stiff_rate: optax.Schedule | None = None
+    """γ at each step, where steps are shortened along stiff directions"""
 
 
 class Shown(NamedTuple):
@@ -238,10 +238,10 @@ def scan(
             h_offset = (1 - OFFSET_RATE) * h_offset + OFFSET_RATE * statistics.mean_hidden
             ascent = centred(ascent, carry.v_offset, h_offset)
         stiff = carry.stiff
-        if stiff is not None:
+        if stiff is not None and rules.stiff_rate is not None:
             offsets = (carry.v_offset, h_offset) if rules.centred else ()
+            ascent = stiffness.damped(ascent, stiff, rules.stiff_rate(stiff.steps))
             stiff = stiffness.followed(stiff, fantasy.mean, fantasy.v, *offsets)
-            ascent = stiffness.damped(ascent, stiff, rules.stiff_rate)
         change, moves, optimizer = surroundings.update(
             rules.transformation,
             jax.tree.map(jnp.negative, ascent),

@@ -1,9 +1,10 @@
-r"""Shorter steps along the few directions in which log Z is curved most.
+r"""Shorter steps along the few directions in which the likelihood is curved most.
 
-The curvature of log Z is the covariance C over the model of s = (h v, h, v), with h = ⟨h|v⟩. A few
-of its eigenvalues λ may be a hundred times all others: where phases coexist, the whole layer takes
-part in their share. Steps γ with γλ > 2 overshoot; and persistent chains, which seldom cross from
-phase to phase, answer so late that the model swings from one to the other long before that.
+The Fisher information is the covariance C over the model of s = (h v, h, v), with h = ⟨h|v⟩: the
+curvature of −⟨log p⟩ where the model has the law of the data. A few of its eigenvalues λ may be far
+above all others: where phases coexist, the whole layer takes part in their share. Steps γ with
+γλ > 2 overshoot; and persistent chains, which seldom cross from phase to phase, answer so late that
+the model swings from one to the other long before that.
 
 The directions u are found on the way, by power iterations on the chains: C u costs two products.
 The gradient g then becomes
@@ -11,12 +12,14 @@ The gradient g then becomes
     g − Σ_u (1 − min(1, κ/γλ)) u (u·g),
 
 so that a step undoes at most a fraction κ of what is off along u, and is itself along all others.
-It is still an ascent, whatever u and λ, with the same points of rest. Prices count as constant.
+With u and λ from earlier steps it is an ascent, with the same points of rest. Prices count as
+constant.
 """
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Int
 
 from vrbm.model import GrandCanonicalRBM
 from vrbm.model.linear import dot
@@ -27,7 +30,7 @@ from vrbm.typing import Field, HiddenBias, RandomKey, Scalar, Visible, VisibleBi
 MOST = 0.01
 # Rates at which directions and curvatures follow the chains.
 TURN, FOLLOW = 0.05, 0.01
-# The curvature to begin with; too low a one gives way within 1/FOLLOW steps.
+# The curvature to begin with; a wrong one gives way within some 1/FOLLOW steps.
 FIRST = 10.0
 
 
@@ -38,6 +41,8 @@ class Stiff(eqx.Module):
     """u, orthonormal over all parameters"""
     curvatures: Field
     """λ of each"""
+    steps: Int[Array, ""]
+    """done so far"""
 
 
 def start(model: GrandCanonicalRBM, count: int, key: RandomKey) -> Stiff | None:
@@ -54,7 +59,7 @@ def start(model: GrandCanonicalRBM, count: int, key: RandomKey) -> Stiff | None:
         )
         for number in range(count)
     ]
-    return Stiff(_orthonormal(drawn), jnp.full(count, FIRST, like.W.dtype))
+    return Stiff(_orthonormal(drawn), jnp.full(count, FIRST, like.W.dtype), jnp.zeros((), int))
 
 
 def followed(
@@ -67,7 +72,7 @@ def followed(
     """The directions after a power iteration with chains v, (n, N), and their ⟨h|v⟩, (n, A).
 
     With offsets the parameters are those of centred coordinates: s = ((h − o_h)(v − o_v), h, v). h
-    may be that of the first A units; the others are nothing, and C u is 0 there.
+    may be that of the first A units: the others hardly exist, and C u counts as 0 there.
     """
     width = h.shape[1]
     x = h if h_offset is None else h - h_offset[:width]
@@ -87,12 +92,14 @@ def followed(
             )
         )
     curvatures = (1 - FOLLOW) * stiff.curvatures + FOLLOW * jnp.stack(found)
-    return Stiff(_orthonormal(new), curvatures)
+    return Stiff(_orthonormal(new), curvatures, stiff.steps + 1)
 
 
-def damped(gradient: Parameters, stiff: Stiff, rate: float) -> Parameters:
-    """The gradient, shortened along the stiff directions for steps of this rate γ."""
-    excess = 1 - jnp.minimum(1, MOST / (rate * jnp.maximum(stiff.curvatures, 1e-30)))
+def damped(gradient: Parameters, stiff: Stiff, rate: Scalar | float) -> Parameters:
+    """The gradient, shortened along the stiff directions for a step of this rate γ."""
+    curvatures = stiff.curvatures
+    steepness = jnp.maximum(jnp.asarray(rate, curvatures.dtype) * curvatures, 1e-30)
+    excess = 1 - jnp.minimum(1, MOST / steepness)
     for number, u in enumerate(stiff.directions):
         part = excess[number] * _inner(u, gradient)
         gradient = Parameters(*(g - part * x for g, x in zip(gradient, u, strict=True)))
@@ -110,7 +117,7 @@ def resized(stiff: Stiff | None, units: int) -> Stiff | None:
             W=jnp.pad(u.W[:units], ((0, more), (0, 0))), b=jnp.pad(u.b[:units], (0, more))
         )
 
-    return Stiff(tuple(fitted(u) for u in stiff.directions), stiff.curvatures)
+    return Stiff(tuple(fitted(u) for u in stiff.directions), stiff.curvatures, stiff.steps)
 
 
 def _inner(x: Parameters, y: Parameters) -> Scalar:
