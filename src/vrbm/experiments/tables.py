@@ -53,7 +53,8 @@ def likelihood(results: Results, name: str) -> list[Row]:
         rows += row(f"{label} of samples, off by", "", off, unit="%")
     for quantity, label in THERMODYNAMICS.items():
         off = of(name, "weighted", quantity, "relative")
-        rows += row(f"{label} by weighted exact draws, off by", "", off, unit="%")
+        if len(off) == len(test):
+            rows += row(f"{label} by weighted exact draws, off by", "", off, unit="%")
     return [replace(one, group=heading) for one in rows]
 
 
