@@ -64,6 +64,8 @@ def test_potentials_by_flags(capsys, tmp_path, flags, potential):
     [
         (["train", "--data", "nowhere.npy", "--out", "OUT"], "neither a file nor one of the sets"),
         (["train", "--data", "digits", "--out", "OUT", "--p", 0.5], "p is 0.5"),
+        (["train", "--data", "digits", "--out", "OUT", "--penalty", -1], "penalty is -1.0"),
+        (["train", "--data", "digits", "--out", "OUT", "--stiff", 2], "stiff is 2, with MeanField"),
         (["train", "--data", "digits", "--out", "OUT", "--potential", "constant"], "needs --price"),
         (
             ["train", "--data", "digits", "--out", "OUT", "--potential", "fixed", "--price", 1],

@@ -135,7 +135,7 @@ def test_where_units_may_not_rest():
     assert not may(width=K)
     assert not may(centred=True)
     assert not may(penalty=0.1)
-    assert not may(stiff_rate=0.1)
+    assert not may(stiff_rate=Optimizer().schedule(1))
     assert not may(optimizer=Optimizer("adam"))
     assert not may(optimizer=Optimizer(clip_norm=1.0))
     assert not may(single(settled(vrbm.Local(1.3))))

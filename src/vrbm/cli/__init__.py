@@ -39,11 +39,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     module, command = COMMANDS[name][0].split(":")
     kind = getattr(import_module(module), command)
-    chosen = tyro.cli(
-        kind, prog=f"vrbm {name}", args=arguments[1:], config=(tyro.conf.OmitSubcommandPrefixes,)
-    )
+    settings = (tyro.conf.OmitSubcommandPrefixes,)
     try:
-        chosen.run()
+        tyro.cli(kind, prog=f"vrbm {name}", args=arguments[1:], config=settings).run()
     except (ValueError, OSError, FloatingPointError) as error:
         print(f"vrbm: {error}", file=sys.stderr)
         return 2
