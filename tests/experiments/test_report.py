@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vrbm.cli import main
-from vrbm.experiments import ising, mnist, sizing
+from vrbm.experiments import ising, mnist, sizing, tables
 from vrbm.experiments.presets import PRESETS
 from vrbm.experiments.report import report, study_report
 from vrbm.experiments.results import Results, Row, number
@@ -57,6 +57,22 @@ def test_the_table_is_computed(ising_study):
     assert width.high == pytest.approx(numbers["vrbm-128"][0]["size_width"])
     groups = {row.group for row in ising.table(Results(folder))}
     assert "vRBM, as the paper trains it, K = 66" in groups
+
+
+def test_weighted_draws_are_shown_where_they_count_for_every_seed(ising_study):
+    results = Results(ising_study[0])
+    name = "energy by weighted exact draws, off by"
+
+    def shown():
+        return [row.values for row in tables.likelihood(results, "vrbm") if row.quantity == name]
+
+    for seed in (0, 1):
+        results.numbers["vrbm"][seed]["weighted"].pop("energy", None)
+    assert shown() == []
+    results.numbers["vrbm"][0]["weighted"]["energy"] = {"relative": 0.25}
+    assert shown() == []
+    results.numbers["vrbm"][1]["weighted"]["energy"] = {"relative": -0.5}
+    assert shown() == [(0.25, -0.5)]
 
 
 def test_verdicts_and_numbers():

@@ -101,8 +101,7 @@ def damped(gradient: Parameters, stiff: Stiff, rate: Scalar | float) -> Paramete
     steepness = jnp.maximum(jnp.asarray(rate, curvatures.dtype) * curvatures, 1e-30)
     excess = 1 - jnp.minimum(1, MOST / steepness)
     for number, u in enumerate(stiff.directions):
-        part = excess[number] * _inner(u, gradient)
-        gradient = Parameters(*(g - part * x for g, x in zip(gradient, u, strict=True)))
+        gradient = _less(gradient, excess[number] * _inner(u, gradient), u)
     return gradient
 
 
@@ -124,13 +123,17 @@ def _inner(x: Parameters, y: Parameters) -> Scalar:
     return sum((jnp.sum(a * b) for a, b in zip(x, y, strict=True)), jnp.zeros((), x.W.dtype))
 
 
+def _less(x: Parameters, part: Scalar, u: Parameters) -> Parameters:
+    """x − part u."""
+    return Parameters(*(a - part * b for a, b in zip(x, u, strict=True)))
+
+
 def _orthonormal(vectors: list[Parameters]) -> tuple[Parameters, ...]:
     """Gram–Schmidt, in the given order."""
     done: list[Parameters] = []
     for x in vectors:
         for u in done:
-            part = _inner(u, x)
-            x = Parameters(*(a - part * b for a, b in zip(x, u, strict=True)))
+            x = _less(x, _inner(u, x), u)
         norm = jnp.sqrt(jnp.maximum(_inner(x, x), 1e-30))
         done.append(Parameters(*(a / norm for a in x)))
     return tuple(done)
