@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from vrbm.evaluation import average_sizes
-from vrbm.experiments import mnist
+from vrbm.experiments import ising, mnist
 from vrbm.experiments.conduct import conduct, learning_curve
 from vrbm.experiments.folder import StudyFolder
 from vrbm.experiments.results import Results
 from vrbm.model import storage
 from vrbm.training.negative import MeanField
+
+from .conftest import COARSE
 
 
 def files(folder):
@@ -158,3 +160,19 @@ def test_the_settings_are_kept(ising_study, ising_preset):
     assert facts["members"]["vrbm"]["potential"]["name"] == "Penalizing"
     assert facts["data"]["hash"] == ising_study[1].content_hash
     assert "jax" in facts["environment"]
+
+
+def test_a_member_may_be_measured_in_its_own_way(ising_preset, ising_study, tmp_path, monkeypatch):
+    _, data = ising_study
+    own = replace(COARSE, samples=7)
+    member = replace(ising_preset.members["vrbm"], annealing=own, seeds=(0,))
+    members = {"vrbm": member, "other": replace(member, annealing=None)}
+    seen = []
+    monkeypatch.setattr(
+        ising, "_samples", lambda model, annealing, key: (seen.append(annealing), data.test[:9])[1]
+    )
+    conduct(replace(ising_preset, members=members), tmp_path, data)
+    assert seen == [own, COARSE]
+    facts = json.loads((tmp_path / "study.json").read_text())
+    assert facts["members"]["vrbm"]["annealing"]["samples"] == 7
+    assert facts["members"]["other"]["annealing"] is None

@@ -334,11 +334,12 @@ def test_learning_rate_schedule():
 
 
 def test_the_rate_is_a_product_of_the_schedules_of_optax():
-    rate = Optimizer(learning_rate=0.2, decay_from=0.25, growth=30.0).schedule(40)
+    rate = Optimizer(learning_rate=0.2, decay_from=0.25, warm_up=0.2, growth=30.0).schedule(40)
+    risen = optax.linear_schedule(1 / 8, 1.0, 7)
     grown = optax.exponential_decay(0.2, 40, 30.0)
     left = optax.linear_schedule(1.0, 0.0, 30, 10)
-    for step in (0, 9, 10, 11, 25, 39, 40):
-        expected = pytest.approx(float(grown(step) * left(step)))
+    for step in (0, 1, 7, 8, 9, 10, 11, 25, 39, 40):
+        expected = pytest.approx(float(risen(step) * grown(step) * left(step)))
         assert rate(step) == expected
         assert float(jax.jit(rate)(step)) == expected
 
@@ -400,6 +401,7 @@ def test_bad_input():
         ({"learning_rate": -0.1}, "learning_rate is -0.1"),
         ({"momentum": 1.0}, "momentum is 1.0"),
         ({"decay_from": 2.0}, "decay_from is 2.0"),
+        ({"warm_up": -0.1}, "warm_up is -0.1"),
         ({"clip_norm": -1.0}, "clip_norm is -1.0"),
     ):
         with pytest.raises(ValueError, match=message):

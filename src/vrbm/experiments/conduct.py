@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,8 @@ def conduct(
             tell = partial(progress, f"{name}, seed {seed}")
             _train(study.run(name, seed), member, seed, data, tell)
             tell(1.0, "measuring")
-            _measure(study, name, seed, preset, data)
+            measured = replace(preset, annealing=member.annealing or preset.annealing)
+            _measure(study, name, seed, measured, data)
 
 
 def _begin(study: StudyFolder, preset: Preset, data: Dataset) -> None:

@@ -10,6 +10,19 @@ from vrbm.training.checkpoint import describe
 
 
 @dataclass(frozen=True)
+class Annealing:
+    """How log Z is estimated, and how samples are drawn for the thermodynamics."""
+
+    chains: int = 500
+    temperatures: int = 1000
+    samples: int = 2000
+    """independent tempered chains"""
+    rounds: int = 300
+    """rounds of replica exchange in each"""
+    replicas: int = 16
+
+
+@dataclass(frozen=True)
 class Member:
     """A model and its training, repeated for each seed."""
 
@@ -24,6 +37,8 @@ class Member:
     """standard deviation of the initial hidden biases"""
     bias_from_data: bool = False
     """whether c starts at the base rates of the data, or at 0"""
+    annealing: Annealing | None = None
+    """how likelihoods and samples are measured; None: as the preset says"""
     seeds: tuple[int, ...] = (0, 1, 2)
 
     def facts(self) -> dict[str, Any]:
@@ -33,20 +48,8 @@ class Member:
             "seeds": list(self.seeds),
             "potential": describe_potential(self.potential),
             "config": describe(self.config),
+            "annealing": _facts(self.annealing),
         }
-
-
-@dataclass(frozen=True)
-class Annealing:
-    """How log Z is estimated, and how samples are drawn for the thermodynamics."""
-
-    chains: int = 500
-    temperatures: int = 1000
-    samples: int = 2000
-    """independent tempered chains"""
-    rounds: int = 300
-    """rounds of replica exchange in each"""
-    replicas: int = 16
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,10 @@ class Preset:
             "preset": self.name,
             "train_rows": self.train_rows,
             "test_rows": self.test_rows,
-            "annealing": None if self.annealing is None else asdict(self.annealing),
+            "annealing": _facts(self.annealing),
             "members": {name: member.facts() for name, member in self.members.items()},
         }
+
+
+def _facts(annealing: Annealing | None) -> dict[str, Any] | None:
+    return None if annealing is None else asdict(annealing)

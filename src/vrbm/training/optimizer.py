@@ -29,6 +29,8 @@ class Optimizer:
     """β of the paper's momentum; the other rules have none."""
     decay_from: float = 1.0
     """Fraction of the training after which the rate falls linearly to zero; 1: never."""
+    warm_up: float = 0.0
+    """Fraction of the training in which the rate first rises linearly to its value."""
     growth: float = 1.0
     """Factor by which the rate grows, exponentially, over the training. A mean-field gradient falls
     with the error that it has left, so that ε → 0 needs ever larger steps."""
@@ -39,8 +41,9 @@ class Optimizer:
         checks.number("learning_rate", self.learning_rate, 0.0)
         if not 0 <= checks.number("momentum", self.momentum) < 1:
             raise ValueError(f"momentum is {self.momentum}: pass a number from 0 up to below 1.")
-        if not 0 <= checks.number("decay_from", self.decay_from) <= 1:
-            raise ValueError(f"decay_from is {self.decay_from}: pass a fraction from 0 to 1.")
+        for name in ("decay_from", "warm_up"):
+            if not 0 <= checks.number(name, value := getattr(self, name)) <= 1:
+                raise ValueError(f"{name} is {value}: pass a fraction from 0 to 1.")
         if checks.number("growth", self.growth, 0.0) == 0:
             raise ValueError(
                 "growth is 0: pass the last rate over the first; 1 for a constant one."
@@ -60,10 +63,13 @@ class Optimizer:
         """γ at each step of a training of so many steps: of JAX in a trace, else of numpy."""
         begin = int(self.decay_from * steps)
         left = steps - begin
+        rise = int(self.warm_up * steps)
 
         def rate(step: Any) -> Any:
             xp = jnp if isinstance(step, jax.Array) else np
             value = self.learning_rate
+            if rise:
+                value *= xp.minimum(1, (step + 1) / rise)
             if self.growth != 1:
                 value *= xp.power(self.growth, step / steps)
             if self.decay_from < 1:
@@ -74,7 +80,7 @@ class Optimizer:
 
     def build(self, steps: int) -> optax.GradientTransformation:
         """The transformation, for gradients of a loss (descent); one object for equal settings."""
-        changes = self.decay_from < 1 or self.growth != 1
+        changes = self.decay_from < 1 or self.growth != 1 or self.warm_up > 0
         return _build(self, steps if changes else None)
 
 
