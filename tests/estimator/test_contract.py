@@ -17,8 +17,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from vrbm import RBM, VRBM, Penalizing, Unbounded, exact
+from vrbm import RBM, VRBM, Constant, Penalizing, Unbounded, exact
+from vrbm.estimator import machines
 from vrbm.estimator.base import UNUSED
+from vrbm.training import growth
 
 CHECKS = """
 import sys, warnings
@@ -165,6 +167,39 @@ def test_a_layer_without_an_end(X):
         model.set_params(max_hidden=3).partial_fit(X)
     limited = VRBM(max_hidden=3, potential=Unbounded(0.3), n_iter=2, random_state=0).fit(X)
     assert limited._whole.max_hidden == 3
+
+
+def test_by_default_the_layer_has_no_end(X):
+    machine = VRBM(n_iter=2, random_state=0).fit(X)
+    first = machines.UNITS_PER_COLUMN * X.shape[1]
+    assert machine.model_.potential == Unbounded(0.2, absorb_log2=False)
+    stored = machine._whole.max_hidden
+    assert stored >= first + growth.spare(0.2)
+    assert machine.mean_size_ < machine.n_hidden_ <= stored
+    assert machine._whole.size_survival(X).max(axis=0)[-1] <= growth.NEEDED
+    small_sum = np.exp(machine.score_samples(_all_rows(X.shape[1]))).sum()
+    assert small_sum == pytest.approx(1, abs=0.1)
+    machine.partial_fit(X)
+    assert machine.n_iter_ == 3
+    assert VRBM(9, n_iter=1).fit(X).model_.potential == Constant(0.2, absorb_log2=False)
+    limited = VRBM(9, potential=Unbounded(0.2, absorb_log2=False), n_iter=1, random_state=0).fit(X)
+    assert limited._whole.max_hidden == 9
+
+
+def test_the_layer_grows_when_its_end_is_met(X, monkeypatch):
+    monkeypatch.setattr(growth, "spare", lambda mu: 1)
+    machine = VRBM(n_iter=1, random_state=0).fit(X)
+    monkeypatch.undo()
+    enough = VRBM(n_iter=1, random_state=0).fit(X)
+    assert sum(facts["repeats"] for facts in machine.history_) > 0
+    assert sum(facts["repeats"] for facts in enough.history_) == 0
+
+
+@pytest.mark.parametrize("price", [0.0, -1.0, 0.009])
+def test_no_price_too_low_for_a_layer_without_an_end(X, price):
+    with pytest.raises(ValueError, match=f"potential is {price}, too low .* max_hidden"):
+        VRBM(potential=price).fit(X)
+    assert VRBM(5, potential=price, n_iter=1).fit(X).model_.max_hidden <= 5
 
 
 def _all_rows(columns):

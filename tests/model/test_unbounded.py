@@ -12,18 +12,26 @@ from vrbm.evaluation.pruning import prune
 from vrbm.training import window
 
 UNITS, IDLE, MU = 4, 150, 0.4
+KINDS = {
+    "spin": (vrbm.Spin(), True),
+    "binary": (vrbm.Binary(), True),
+    "off": (vrbm.Binary(), False),
+}
 
 
-@pytest.fixture(params=[vrbm.Spin(), vrbm.Binary()], ids=["spin", "binary"])
+@pytest.fixture(params=KINDS)
 def pair(request):
-    """The layer without an end, and the long one: e^(−μ·150) is nothing."""
+    """The layer without an end, and the long one: e^(−μ·150) is nothing, and e^(−40)."""
+    hidden, absorb = KINDS[request.param]
     rng = np.random.default_rng(3)
     W, b, c = rng.normal(0, 1, (UNITS, 5)), rng.normal(0, 1, UNITS), rng.normal(0, 1, 5)
-    units = {"visible": vrbm.Spin(), "hidden": request.param}
-    endless = vrbm.GrandCanonicalRBM(W, b, c, potential=vrbm.Unbounded(MU), **units)
+    units = {"visible": vrbm.Spin(), "hidden": hidden}
+    potential = vrbm.Unbounded(MU, absorb_log2=absorb)
+    endless = vrbm.GrandCanonicalRBM(W, b, c, potential=potential, **units)
     W = np.concatenate([W, np.zeros((IDLE, 5))])
-    b = np.concatenate([b, np.zeros(IDLE)])
-    return endless, vrbm.GrandCanonicalRBM(W, b, c, potential=vrbm.Constant(MU), **units)
+    b = np.concatenate([b, np.full(IDLE, 0.0 if absorb else -40.0)])
+    potential = vrbm.Constant(MU, absorb_log2=absorb)
+    return endless, vrbm.GrandCanonicalRBM(W, b, c, potential=potential, **units)
 
 
 def test_energies_sizes_and_means(pair):
@@ -71,14 +79,18 @@ def _log_z(model):
 
 
 def test_the_annealing_path(pair):
+    """Both ends of it; between them units that are off stay so in the layer without an end only."""
     v = jnp.asarray(np.random.default_rng(0).choice([-1.0, 1.0], (20, 5)))
-    at_0, between = [], []
-    for model in pair:
-        way = path(model)
-        at_0.append(way.log_partition_at_0())
-        between.append(way.log_weight(v, way.fields(v), jnp.asarray(0.6)))
-    assert_allclose(*at_0, rtol=1e-12)
-    assert_allclose(*between, rtol=1e-12)
+    endless, long = map(path, pair)
+    at_1 = endless.log_weight(v, endless.fields(v), jnp.ones(()))
+    assert_allclose(at_1, -pair[0].free_energy(v), rtol=1e-12)
+    steps = endless.model.hidden.cumulant(jnp.zeros(UNITS)) - endless.model.prices()
+    sizes = np.logaddexp.reduce([*np.cumsum(steps)[:-1], np.sum(steps) - np.log1p(-np.exp(-MU))])
+    assert_allclose(endless.log_partition_at_0(), 5 * np.log(2) + sizes, rtol=1e-12)
+    if pair[0].potential.absorb_log2:
+        assert_allclose(endless.log_partition_at_0(), long.log_partition_at_0(), rtol=1e-12)
+        between = [way.log_weight(v, way.fields(v), jnp.asarray(0.6)) for way in (endless, long)]
+        assert_allclose(*between, rtol=1e-12)
 
 
 def test_files_and_pruning(pair, tmp_path):
@@ -92,8 +104,9 @@ def test_pruning(pair):
     """The layer with 40 units more that are hardly used."""
     endless, _ = pair
     W = np.concatenate([endless.W, np.random.default_rng(1).normal(0, 0.01, (40, 5))])
+    b = np.concatenate([np.zeros(UNITS), np.full(40, endless.potential.seed_bias)])
     more = vrbm.GrandCanonicalRBM(
-        W, np.zeros(len(W)), endless.c, endless.visible, endless.hidden, endless.potential
+        W, b, endless.c, endless.visible, endless.hidden, endless.potential
     )
     v = _states()
     few = prune(more, v, tolerance=1e-3)
@@ -101,6 +114,15 @@ def test_pruning(pair):
     assert_allclose(few.free_energy(v), more.free_energy(v), atol=1e-3)
     assert few.potential == more.potential
     assert prune(more).max_hidden == more.max_hidden
+
+
+def test_only_units_that_can_be_off_are_off():
+    kept = vrbm.Unbounded(0.2, absorb_log2=False)
+    assert np.log1p(np.exp(kept.seed_bias)) == pytest.approx(0.05)
+    with pytest.raises(
+        ValueError, match=r"hidden is Spin\(\), but units beyond .*: pass hidden=Bin"
+    ):
+        vrbm.GrandCanonicalRBM(np.ones((2, 2)), np.zeros(2), np.zeros(2), potential=kept)
 
 
 @pytest.mark.parametrize("mu", [0.0, -1.0, float("nan"), float("inf"), "1", jnp.array(-1)])

@@ -61,6 +61,21 @@ def test_what_is_stored_hardly_matters(records, rows):
     assert last.mean_size == pytest.approx(records[-1].mean_size, rel=0.02)
 
 
+def test_units_that_are_off_are_added_off(rows):
+    potential = vrbm.Unbounded(0.3, absorb_log2=False)
+    model = vrbm.GrandCanonicalRBM.initialize(
+        jax.random.key(1), 16, 20, hidden=vrbm.Binary(), potential=potential, bias_scale=0.0
+    )
+    record = next(train(model, rows, config(negative=Persistent(), window=False), KEY))
+    assert record.repeats >= 1
+    grown = record.state.model
+    assert grown.b[-1] == pytest.approx(potential.seed_bias, abs=0.1)
+    assert grown.size_survival(rows)[:, -1].max() <= growth.NEEDED
+    enough = growth.spare(0.3)
+    left = np.exp(-0.3 * 3 / 4 * np.array([enough - 1, enough]))
+    assert left[1] <= growth.NEEDED / 4 < left[0]
+
+
 def test_no_more_units_than_allowed(rows):
     *_, last = train(layer(), rows, config(max_units=6), KEY)
     assert last.state.model.max_hidden == 6
@@ -113,6 +128,7 @@ def test_a_price_that_is_too_low(rows, monkeypatch):
 def test_a_rate_that_is_too_large(rows, monkeypatch):
     """Nothing overflows: each new unit is put to use."""
     monkeypatch.setattr(growth, "PER_VISIBLE", 1)
+    monkeypatch.setattr(growth, "NARROW", 1)
     fast = replace(config(), optimizer=Optimizer(learning_rate=30.0))
     with pytest.raises(ValueError, match="lower the learning rate"):
         list(train(layer(), rows, fast, KEY))

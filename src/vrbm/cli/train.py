@@ -127,7 +127,7 @@ class Train:
             case "constant":
                 return Constant(mu=self.price, absorb_log2=absorb)
             case "unbounded":
-                return Unbounded() if self.price is None else Unbounded(self.price)
+                return Unbounded() if self.price is None else Unbounded(mu=self.price)
             case "local":
                 settings = {} if self.price is None else {"beta": self.price}
                 return Local(**settings, absorb_log2=absorb)

@@ -298,7 +298,8 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         rows = self._rows(X, sample_weight, going_on)
         if not going_on:
             self.random_state_ = check_random_state(self.random_state)
-            whole = fitting.initial(rows, size, potential, self.random_state_)
+            limit = settings.max_units
+            whole = fitting.initial(rows, size, potential, self.random_state_, limit)
             chains = None
             self.history_, self.n_iter_ = [], 0
         else:

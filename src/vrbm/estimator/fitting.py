@@ -13,9 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from vrbm.data.dataset import Dataset, Domain
 from vrbm.estimator import completion
 from vrbm.estimator.progress import shown
-from vrbm.model import Binary, GrandCanonicalRBM, Potential
+from vrbm.model import Binary, GrandCanonicalRBM, Potential, Unbounded, layer_size
 from vrbm.model.random import fold_in, key_of_seed
-from vrbm.training import Config, Optimizer, Persistent, Record, TrainState, train
+from vrbm.training import Config, Optimizer, Persistent, Record, TrainState, growth, train
 from vrbm.training.gradient import parameters
 from vrbm.training.observed import Observed
 from vrbm.training.step import Carry
@@ -64,20 +64,31 @@ class Result:
 
 
 def initial(
-    rows: Rows, max_hidden: int, potential: Potential, random: np.random.RandomState
+    rows: Rows,
+    units: int,
+    potential: Potential,
+    random: np.random.RandomState,
+    max_units: int | None = None,
 ) -> GrandCanonicalRBM:
-    """Small random weights, and visible biases from the means of the columns."""
+    """Small random weights, and visible biases from the means of the columns.
+
+    Where units beyond are off, some are stored too, so that the layer need not grow at once.
+    """
     n, width = rows.v.shape
     known = ~np.isnan(rows.v)
     share = known * (np.ones(n) if rows.weights is None else rows.weights)[:, None]
     mean = (share * np.where(known, rows.v, 0)).sum(axis=0) / share.sum(axis=0)
     visible = Binary()
     dtype = jax.dtypes.canonicalize_dtype(rows.v.dtype)
-    W = WEIGHT_SCALE * random.standard_normal((max_hidden, width))
+    b = np.zeros(units, dtype)
+    if isinstance(potential, Unbounded) and not potential.absorb_log2:
+        stored = units + growth.spare(float(potential.mu))
+        stored += -stored % layer_size.BLOCK  # else steps take a sixth longer
+        off = np.full(min(stored, max_units or stored) - units, potential.seed_bias, dtype)
+        b = np.concatenate([b, off])
+    W = WEIGHT_SCALE * random.standard_normal((len(b), width))
     c = _field_of_data(visible, mean.astype(dtype), n)
-    return GrandCanonicalRBM(
-        W.astype(dtype), np.zeros(max_hidden, dtype), c, visible, Binary(), potential
-    )
+    return GrandCanonicalRBM(W.astype(dtype), b, c, visible, Binary(), potential)
 
 
 _field_of_data = eqx.filter_jit(Binary.field_of_data)

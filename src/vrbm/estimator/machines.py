@@ -4,14 +4,16 @@ from numbers import Real
 from typing import Any
 
 from vrbm.estimator.base import UNUSED, Machine
-from vrbm.model import Constant, FixedSize, Potential, checks
+from vrbm.model import Constant, FixedSize, Potential, Unbounded, checks
 from vrbm.model.potential import as_potential
 
-#: Without max_hidden: so many hidden units for each column, and at most so many in all.
+#: Without max_hidden: units to begin with for each column, and at most so many in all.
 UNITS_PER_COLUMN, MOST_UNITS = 7, 512
+#: The lowest price without max_hidden: a layer without an end has 1/μ idle units on average.
+LEAST_PRICE = 0.01
 #: Passes over the data: on digits a nat more than ten give (docs/design_notes.md).
 EPOCHS = 50
-#: Units with which a layer without an end begins: some to spare, since each growth compiles.
+#: Units with which a layer begins that grows from seeds: some to spare, since growth compiles.
 FIRST_UNITS = 16
 
 _PARAMETERS = f"""n_iter : int
@@ -70,12 +72,15 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
     Parameters
     ----------
     max_hidden : int or None
-        The largest size; None: {UNITS_PER_COLUMN} for each column, at most {MOST_UNITS}. With
-        vrbm.Unbounded(), the most units that are stored; None: as many as it needs.
+        None: a layer without an end. It begins with {UNITS_PER_COLUMN} units for each column, at
+        most {MOST_UNITS}, loses those that do not earn their price, and grows if it needs more;
+        units beyond are off. A number is the largest size, or with vrbm.Unbounded() the most units
+        that are stored. If this is None, a potential with an end has it there where a layer
+        without an end begins.
     potential : float, Potential or function
         The price of a hidden unit in nats. A number μ is the same for all, p(z|v) ∝
-        e^(−μz) Π (1 + e^(x_a)): larger ones make smaller models. Or a potential such as
-        vrbm.Penalizing(), or a function μ(W, b).
+        e^(−μz) Π (1 + e^(x_a)): larger ones make smaller models; without max_hidden it is at least
+        {LEAST_PRICE}. Or a potential such as vrbm.Penalizing(), or a function μ(W, b).
     {_PARAMETERS}"""
 
     _size_name = "max_hidden"
@@ -108,14 +113,20 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
     def _size_and_potential(self, n_features: int) -> tuple[int, Potential]:
         if isinstance(self.potential, Real):
             mu = checks.number("potential", self.potential)
-            potential: Potential = Constant(mu=mu, absorb_log2=False)
+            if self.max_hidden is None and mu < LEAST_PRICE:
+                raise ValueError(
+                    f"potential is {mu}, too low a price for a layer without an end: pass "
+                    f"{LEAST_PRICE} or more, or a largest size max_hidden."
+                )
+            kind = Unbounded if self.max_hidden is None else Constant
+            potential: Potential = kind(mu=mu, absorb_log2=False)
         else:
             potential = as_potential(self.potential)
-        size = self.max_hidden
-        if size is None:
-            size = min(UNITS_PER_COLUMN * n_features, MOST_UNITS)
-        size = checks.count("max_hidden", size)
-        return min(size, FIRST_UNITS) if potential.is_unbounded else size, potential
+        first = min(UNITS_PER_COLUMN * n_features, MOST_UNITS)
+        size = first if self.max_hidden is None else checks.count("max_hidden", self.max_hidden)
+        if potential.is_unbounded:
+            size = min(size, FIRST_UNITS if potential.absorb_log2 else first)
+        return size, potential
 
     def _limit(self) -> int | None:
         return None if self.max_hidden is None else checks.count("max_hidden", self.max_hidden)

@@ -256,7 +256,7 @@ def _sizing(
             "layer without an end, μ = 1",
             max_hidden=growth.FIRST,
             config=config(_FROM_SEEDS, rate, batch, most),
-            potential=Unbounded(1.0),
+            potential=Unbounded(mu=1.0),
             weight_scale=sigma,
             bias_scale=0.0,
             seeds=seeds,

@@ -48,6 +48,14 @@ class Potential(eqx.Module):
         """Whether the layer goes on without an end, with idle units beyond the K stored."""
         return False
 
+    @property
+    def seed_bias(self) -> float:
+        """The bias with which a unit is added to a layer without an end."""
+        return 0.0
+
+    def check_hidden(self, hidden: Unit) -> None:
+        """Raise where units of this type cannot have such a price."""
+
     @abstractmethod
     def value(self, W: Weights, b: HiddenBias, hidden: Unit) -> Price:
         """μ, for all units together () or for each (K,) [ChemicalPotential_FunctinalForm]."""
@@ -187,22 +195,36 @@ class Constant(Potential):
 
 
 class Unbounded(Potential):
-    r"""A fixed μ > 0 for a layer without an end: z = 1, 2, …, with log 2 absorbed.
+    r"""A fixed μ > 0 for a layer without an end, z = 1, 2, … and so on.
 
-    Units beyond the K of the model are exactly idle, w = b = 0, and summed in closed form: a
-    geometric tail e^{−μm}. The paper's ansatz tends to it, with μ = 1, when the idle units become
-    so many, and their ℰ so small, that their Σ ℰ outweighs that of the others. In p(z|v) sizes
-    beyond K count as K; ⟨z⟩ counts them all. Training adds units when they are needed
-    (docs/theory.md).
+    Units beyond the K of the model are exactly idle and summed in closed form: a geometric tail
+    e^{−μm}. With log 2 absorbed idle is w = b = 0. The paper's ansatz tends to it, with μ = 1, when
+    the idle units become so many, and their ℰ so small, that their Σ ℰ outweighs that of the
+    others. With log 2 kept idle units are off, w = 0 and b → −∞, which 0/1 units alone can be:
+    they earn Γ = 0. In p(z|v) sizes beyond K count as K; ⟨z⟩ counts them all. Training adds units
+    when they are needed (docs/theory.md).
     """
 
     mu: Any = eqx.field(default=1.0, converter=_leaf("mu"))
-    absorb_log2: bool = eqx.field(default=True, static=True, init=False)
+    absorb_log2: bool = eqx.field(default=True, static=True)
 
     @property
     def is_unbounded(self) -> bool:
         """Yes."""
         return True
+
+    @property
+    def seed_bias(self) -> float:
+        """0, or where idle units are off the b with Γ(b) = μ/4: so much of its price it earns."""
+        return 0.0 if self.absorb_log2 else float(np.log(np.expm1(np.asarray(self.mu) / 4)))
+
+    def check_hidden(self, hidden: Unit) -> None:
+        """Units that are never off earn log 2 or more, so that their number would be infinite."""
+        if not self.absorb_log2 and hidden.states[0] != 0:
+            raise ValueError(
+                f"hidden is {hidden!r}, but units beyond the end of Unbounded(absorb_log2=False) "
+                "are off: pass hidden=Binary(), or absorb_log2=True."
+            )
 
     def __check_init__(self) -> None:
         if not isinstance(self.mu, jax.core.Tracer) and not np.all(np.asarray(self.mu) > 0):
@@ -222,7 +244,7 @@ class Unbounded(Potential):
 
     def at(self, mu: float) -> Potential:
         """Again without an end."""
-        return Unbounded(mu=mu)
+        return Unbounded(mu=mu, absorb_log2=self.absorb_log2)
 
 
 class FixedSize(Potential):

@@ -85,6 +85,7 @@ class GrandCanonicalRBM(eqx.Module):
         self.visible = checks.unit_type("visible", visible)
         self.hidden = checks.unit_type("hidden", hidden)
         self.potential = as_potential(potential)
+        self.potential.check_hidden(self.hidden)
         if self.W.ndim != 2 or 0 in self.W.shape:
             raise ValueError(
                 f"W has shape {self.W.shape}: pass a matrix (hidden, visible) with at least one "

@@ -1,11 +1,13 @@
 r"""Storage of a layer without an end: units are added when they are needed, and dropped when not.
 
 Unit a of such a layer begins as a seed, w_ai ~ N(0, `seed_scale`²), that depends on the key of the
-training and on a alone. Seeds that hardly ever exist hardly move, and are taken as exactly idle. So
-it does not matter how many are stored, as long as P(z ≥ K|v) is small for every v that a block
-meets. A block in which it was not is done again with more units.
+training and on a alone, with the bias that its potential says. Seeds that hardly ever exist hardly
+move, and are taken as exactly idle. So it does not matter how many are stored, as long as
+P(z ≥ K|v) is small for every v that a block meets. A block in which it was not is done again with
+more units.
 """
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -25,9 +27,9 @@ from vrbm.typing import RandomKey
 FIRST = 4
 # The largest P(z ≥ K|v) at which the last unit stored is not needed.
 NEEDED = 0.05
-# Units in use for each visible one, and units in all, beyond which no layer goes without a limit of
-# its own.
-PER_VISIBLE, MOST = 8, 1 << 14
+# Units in use for each visible one, or in narrow data, and units in all, beyond which no layer goes
+# without a limit of its own.
+PER_VISIBLE, NARROW, MOST = 8, 64, 1 << 14
 # Units that exist less often than this may be dropped again.
 UNUSED = 1e-6
 # Number of the key of the seeds: no epoch has it.
@@ -62,15 +64,23 @@ def grown(
     model = _with_units(
         carry.model,
         jnp.concatenate([carry.model.W, seeds]),
-        jnp.concatenate([carry.model.b, none]),
+        jnp.concatenate([carry.model.b, none + carry.model.potential.seed_bias]),
     )
     return _resized(carry, model, transformation, jnp.concatenate([carry.h_offset, none]))
 
 
-def _bound(model: GrandCanonicalRBM) -> float:
-    """Units in use, and idle ones until P(z ≥ K|v), which falls by e^{−μ} with each, is small."""
-    idle = -np.log(NEEDED) / float(model.chemical_potential())
-    return min(PER_VISIBLE * model.n_visible + idle, MOST)
+def spare(mu: float) -> int:
+    """Seeds beyond the units in use until P(z ≥ K|v) is a quarter of what is needed.
+
+    It falls by e^{−μ} with each idle unit, by e^{−3μ/4} with a seed that is off.
+    """
+    return math.ceil(math.log(4 / NEEDED) / (0.75 * mu))
+
+
+def _bound(model: GrandCanonicalRBM) -> int:
+    """The most units in use, and those to spare."""
+    used = max(PER_VISIBLE * model.n_visible, NARROW)
+    return min(used + spare(float(model.chemical_potential())), MOST)
 
 
 def shrunk(
