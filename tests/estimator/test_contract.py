@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from vrbm import RBM, VRBM, Constant, Penalizing, Unbounded, exact
+from vrbm import RBM, VRBM, Constant, GrandCanonicalRBM, Penalizing, Unbounded, exact
 from vrbm.estimator import machines
 from vrbm.estimator.base import UNUSED
 from vrbm.training import growth
@@ -177,8 +177,14 @@ def test_by_default_the_layer_has_no_end(X):
     assert stored >= first + growth.spare(0.2)
     assert machine.mean_size_ < machine.n_hidden_ <= stored
     assert machine._whole.size_survival(X).max(axis=0)[-1] <= growth.NEEDED
-    small_sum = np.exp(machine.score_samples(_all_rows(X.shape[1]))).sum()
-    assert small_sum == pytest.approx(1, abs=0.1)
+    idle = np.zeros((200, X.shape[1])), np.full(200, -40.0)
+    model = machine.model_
+    long = [np.concatenate(both) for both in zip((model.W, model.b), idle, strict=True)]
+    kept = Constant(0.2, absorb_log2=False)
+    long = GrandCanonicalRBM(*long, model.c, model.visible, model.hidden, kept)
+    rows = _all_rows(X.shape[1])
+    expected = -long.free_energy(rows) - exact.log_partition(long)
+    assert_allclose(machine.score_samples(rows), expected, rtol=1e-4)
     machine.partial_fit(X)
     assert machine.n_iter_ == 3
     assert VRBM(9, n_iter=1).fit(X).model_.potential == Constant(0.2, absorb_log2=False)
@@ -193,6 +199,25 @@ def test_the_layer_grows_when_its_end_is_met(X, monkeypatch):
     enough = VRBM(n_iter=1, random_state=0).fit(X)
     assert sum(facts["repeats"] for facts in machine.history_) > 0
     assert sum(facts["repeats"] for facts in enough.history_) == 0
+    assert machine._whole.max_hidden > machines.UNITS_PER_COLUMN * X.shape[1] + 16
+    assert machine._whole.b[-1] < -2
+
+
+def test_from_a_layer_with_an_end_to_one_without_and_back(X, tmp_path):
+    machine = VRBM(300, n_iter=1, warm_start=True, random_state=0).fit(X)
+    machine.set_params(max_hidden=None).fit(X)
+    stored = machine._whole.max_hidden
+    assert stored >= 300 + growth.spare(0.2)
+    assert_array_equal(machine._whole.b[-1] < -2, True)
+    machine.set_params(potential=0.4).fit(X)
+    assert machine._whole.max_hidden == stored
+    machine.save(tmp_path / "machine")
+    again = VRBM.load(tmp_path / "machine")
+    assert again.model_.potential == Unbounded(0.4, absorb_log2=False)
+    assert_array_equal(again.partial_fit(X).components_, machine.partial_fit(X).components_)
+    machine.set_params(potential=Penalizing()).fit(X)
+    with pytest.raises(ValueError, match="max_hidden is 10, but the model has"):
+        machine.set_params(max_hidden=10).fit(X)
 
 
 @pytest.mark.parametrize("price", [0.0, -1.0, 0.009])

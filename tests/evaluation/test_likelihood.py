@@ -208,6 +208,18 @@ def test_a_file_of_another_run_is_refused(tmp_path):
         annealed(model, jax.random.key(1), chains=100, block=100, temperatures=51, file=file)
 
 
+def test_a_file_of_chains_knows_the_tail_of_the_layer(tmp_path):
+    """Equal prices, once with log 2 absorbed: the idle units beyond differ."""
+    absorbed = vrbm.Unbounded(0.3)
+    kept = vrbm.Unbounded(0.3 + np.log(2), absorb_log2=False)
+    arrays = np.ones((2, 3)), np.zeros(2), np.zeros(3)
+    units = vrbm.Spin(), vrbm.Binary()
+    few = {"chains": 10, "block": 10, "temperatures": 5, "file": tmp_path / "chains"}
+    annealed(vrbm.GrandCanonicalRBM(*arrays, *units, absorbed), **few)
+    with pytest.raises(ValueError, match="differs in model"):
+        annealed(vrbm.GrandCanonicalRBM(*arrays, *units, kept), **few)
+
+
 def test_blocks_are_those_of_the_file(tmp_path, monkeypatch):
     """A run is taken up with more chains wherever it was begun."""
     model = random_model(seed=3)

@@ -119,6 +119,8 @@ def test_pruning(pair):
 def test_only_units_that_can_be_off_are_off():
     kept = vrbm.Unbounded(0.2, absorb_log2=False)
     assert np.log1p(np.exp(kept.seed_bias)) == pytest.approx(0.05)
+    assert vrbm.Unbounded(5000.0, absorb_log2=False).seed_bias == 0
+    assert vrbm.Unbounded(0.2).seed_bias == 0
     with pytest.raises(
         ValueError, match=r"hidden is Spin\(\), but units beyond .*: pass hidden=Bin"
     ):

@@ -11,7 +11,16 @@ from numpy.testing import assert_array_equal
 
 import vrbm
 from vrbm.data import ising
-from vrbm.training import Config, Optimizer, Persistent, checkpoint, growth, start, train
+from vrbm.training import (
+    Config,
+    Optimizer,
+    Persistent,
+    Tempered,
+    checkpoint,
+    growth,
+    start,
+    train,
+)
 
 KEY = jax.random.key(2)
 
@@ -61,19 +70,23 @@ def test_what_is_stored_hardly_matters(records, rows):
     assert last.mean_size == pytest.approx(records[-1].mean_size, rel=0.02)
 
 
-def test_units_that_are_off_are_added_off(rows):
+@pytest.mark.parametrize("negative", [Persistent(), Tempered(betas=4, chains=20)])
+def test_units_that_are_off_are_added_off(rows, negative):
+    """With replica exchange too, although units that are off are on in hot replicas."""
     potential = vrbm.Unbounded(0.3, absorb_log2=False)
     model = vrbm.GrandCanonicalRBM.initialize(
         jax.random.key(1), 16, 20, hidden=vrbm.Binary(), potential=potential, bias_scale=0.0
     )
-    record = next(train(model, rows, config(negative=Persistent(), window=False), KEY))
-    assert record.repeats >= 1
+    slow = replace(config(), optimizer=Optimizer(learning_rate=0.03), negative=negative)
+    record = next(train(model, rows, slow, KEY))
+    assert record.repeats == 1
     grown = record.state.model
     assert grown.b[-1] == pytest.approx(potential.seed_bias, abs=0.1)
     assert grown.size_survival(rows)[:, -1].max() <= growth.NEEDED
     enough = growth.spare(0.3)
     left = np.exp(-0.3 * 3 / 4 * np.array([enough - 1, enough]))
     assert left[1] <= growth.NEEDED / 4 < left[0]
+    assert growth.spare(1e-30) == growth.MOST
 
 
 def test_no_more_units_than_allowed(rows):
@@ -121,7 +134,7 @@ def test_seeds_depend_on_the_unit_alone(rows):
 
 def test_a_price_that_is_too_low(rows, monkeypatch):
     monkeypatch.setattr(growth, "MOST", 8)
-    with pytest.raises(ValueError, match="take a larger price mu"):
+    with pytest.raises(ValueError, match="take a larger price"):
         list(train(layer(mu=0.01), rows, config(), KEY))
 
 

@@ -180,7 +180,10 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         return np.where(np.isnan(given), decoded, given)
 
     def size_probabilities(self, X: Any) -> np.ndarray:
-        """p(z|v) for z = 1 … `n_hidden_`, (n_samples, `n_hidden_`)."""
+        """p(z|v) for z = 1 … `n_hidden_`, (n_samples, `n_hidden_`).
+
+        In a layer without an end the last stands for all sizes from `n_hidden_` on.
+        """
         v = self._encoded(X)
         if np.isnan(v).any():
             return completion.complete(self.model_, v, self._fixed_key()).sizes
@@ -298,12 +301,13 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         rows = self._rows(X, sample_weight, going_on)
         if not going_on:
             self.random_state_ = check_random_state(self.random_state)
-            limit = settings.max_units
-            whole = fitting.initial(rows, size, potential, self.random_state_, limit)
+            whole = fitting.initial(rows, size, potential, self.random_state_)
             chains = None
             self.history_, self.n_iter_ = [], 0
         else:
             whole, chains = fitting.priced(self._whole, potential), self._chains
+        if potential.idle_is_off and not (going_on and self._whole.potential.idle_is_off):
+            whole = fitting.with_spare_units(whole, self.random_state_, settings.max_units)
         result = fitting.fit(whole, rows, settings, self.random_state_, chains)
         self._whole, self._chains = result.model, result.chains
         later = [{**facts, "epoch": self.n_iter_ + facts["epoch"]} for facts in result.history]
@@ -314,6 +318,8 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
     def _check_stored(self, size: int, potential: Potential) -> None:
         """A model that goes on keeps its size; one without an end may have a limit above it."""
         stored = self._whole.max_hidden
+        if getattr(self, self._size_name) is None:
+            return
         if potential.is_unbounded:
             limit = self._limit()
             size = stored if limit is None else min(limit, stored)

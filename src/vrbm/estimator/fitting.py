@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from vrbm.data.dataset import Dataset, Domain
 from vrbm.estimator import completion
 from vrbm.estimator.progress import shown
-from vrbm.model import Binary, GrandCanonicalRBM, Potential, Unbounded, layer_size
+from vrbm.model import Binary, GrandCanonicalRBM, Potential, layer_size
 from vrbm.model.random import fold_in, key_of_seed
 from vrbm.training import Config, Optimizer, Persistent, Record, TrainState, growth, train
 from vrbm.training.gradient import parameters
@@ -64,31 +64,34 @@ class Result:
 
 
 def initial(
-    rows: Rows,
-    units: int,
-    potential: Potential,
-    random: np.random.RandomState,
-    max_units: int | None = None,
+    rows: Rows, units: int, potential: Potential, random: np.random.RandomState
 ) -> GrandCanonicalRBM:
-    """Small random weights, and visible biases from the means of the columns.
-
-    Where units beyond are off, some are stored too, so that the layer need not grow at once.
-    """
+    """Small random weights, and visible biases from the means of the columns."""
     n, width = rows.v.shape
     known = ~np.isnan(rows.v)
     share = known * (np.ones(n) if rows.weights is None else rows.weights)[:, None]
     mean = (share * np.where(known, rows.v, 0)).sum(axis=0) / share.sum(axis=0)
     visible = Binary()
     dtype = jax.dtypes.canonicalize_dtype(rows.v.dtype)
-    b = np.zeros(units, dtype)
-    if isinstance(potential, Unbounded) and not potential.absorb_log2:
-        stored = units + growth.spare(float(potential.mu))
-        stored += -stored % layer_size.BLOCK  # else steps take a sixth longer
-        off = np.full(min(stored, max_units or stored) - units, potential.seed_bias, dtype)
-        b = np.concatenate([b, off])
-    W = WEIGHT_SCALE * random.standard_normal((len(b), width))
+    W = WEIGHT_SCALE * random.standard_normal((units, width))
     c = _field_of_data(visible, mean.astype(dtype), n)
-    return GrandCanonicalRBM(W.astype(dtype), b, c, visible, Binary(), potential)
+    return GrandCanonicalRBM(
+        W.astype(dtype), np.zeros(units, dtype), c, visible, Binary(), potential
+    )
+
+
+def with_spare_units(
+    model: GrandCanonicalRBM, random: np.random.RandomState, most: int | None
+) -> GrandCanonicalRBM:
+    """The model with units that are off behind the others, so that it need not grow at once."""
+    stored = model.max_hidden + growth.spare(float(model.chemical_potential()))
+    stored += -stored % layer_size.BLOCK  # else steps take a sixth longer
+    count = max(0, (stored if most is None else min(stored, most)) - model.max_hidden)
+    dtype = model.W.dtype
+    W = WEIGHT_SCALE * random.standard_normal((count, model.n_visible))
+    W = np.concatenate([model.W, W.astype(dtype)])
+    b = np.concatenate([model.b, np.full(count, model.potential.seed_bias, dtype)])
+    return GrandCanonicalRBM(W, b, model.c, model.visible, model.hidden, model.potential)
 
 
 _field_of_data = eqx.filter_jit(Binary.field_of_data)

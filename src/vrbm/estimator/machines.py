@@ -75,8 +75,7 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
         None: a layer without an end. It begins with {UNITS_PER_COLUMN} units for each column, at
         most {MOST_UNITS}, loses those that do not earn their price, and grows if it needs more;
         units beyond are off. A number is the largest size, or with vrbm.Unbounded() the most units
-        that are stored. If this is None, a potential with an end has it there where a layer
-        without an end begins.
+        that are stored. With None, a potential with an end ends at that first size.
     potential : float, Potential or function
         The price of a hidden unit in nats. A number μ is the same for all, p(z|v) ∝
         e^(−μz) Π (1 + e^(x_a)): larger ones make smaller models; without max_hidden it is at least
@@ -125,7 +124,7 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
         first = min(UNITS_PER_COLUMN * n_features, MOST_UNITS)
         size = first if self.max_hidden is None else checks.count("max_hidden", self.max_hidden)
         if potential.is_unbounded:
-            size = min(size, FIRST_UNITS if potential.absorb_log2 else first)
+            size = min(size, first if potential.idle_is_off else FIRST_UNITS)
         return size, potential
 
     def _limit(self) -> int | None:

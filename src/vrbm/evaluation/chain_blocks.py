@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path as FilePath
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from vrbm.evaluation.annealing import PILOT, VALUES, adapt, run, settle
@@ -156,6 +157,9 @@ def _identity(
     units = (type(model.visible).__name__, type(model.hidden).__name__)
     kind = (model.potential.units_are_optional, model.potential.is_unbounded)
     digest.update(f"{units} {kind}".encode())
+    if model.potential.is_unbounded:
+        idle = model.potential.idle_units(jnp.ones((), model.W.dtype))
+        digest.update(np.asarray(idle).tobytes())
     words = np.asarray(jax.random.key_data(key))
     return {
         "model": digest.hexdigest(),

@@ -49,12 +49,17 @@ class Potential(eqx.Module):
         return False
 
     @property
+    def idle_is_off(self) -> bool:
+        """Whether these idle units are off, b → −∞, and not undecided, b = 0."""
+        return False
+
+    @property
     def seed_bias(self) -> float:
         """The bias with which a unit is added to a layer without an end."""
         return 0.0
 
     def check_hidden(self, hidden: Unit) -> None:
-        """Raise where units of this type cannot have such a price."""
+        """Raise where hidden units of this type cannot be idle as this potential has them."""
 
     @abstractmethod
     def value(self, W: Weights, b: HiddenBias, hidden: Unit) -> Price:
@@ -195,7 +200,7 @@ class Constant(Potential):
 
 
 class Unbounded(Potential):
-    r"""A fixed μ > 0 for a layer without an end, z = 1, 2, … and so on.
+    r"""A fixed μ > 0 for a layer without an end: z has no largest value.
 
     Units beyond the K of the model are exactly idle and summed in closed form: a geometric tail
     e^{−μm}. With log 2 absorbed idle is w = b = 0. The paper's ansatz tends to it, with μ = 1, when
@@ -214,16 +219,24 @@ class Unbounded(Potential):
         return True
 
     @property
+    def idle_is_off(self) -> bool:
+        """With log 2 kept."""
+        return not self.absorb_log2
+
+    @property
     def seed_bias(self) -> float:
-        """0, or where idle units are off the b with Γ(b) = μ/4: so much of its price it earns."""
-        return 0.0 if self.absorb_log2 else float(np.log(np.expm1(np.asarray(self.mu) / 4)))
+        """0; for units that are off the b with Γ(b) = μ/4, what it earns of its price, if below."""
+        if not self.idle_is_off:
+            return 0.0
+        earned = np.float64(self.mu) / 4
+        return float(min(0, earned + np.log(-np.expm1(-earned))))
 
     def check_hidden(self, hidden: Unit) -> None:
-        """Units that are never off earn log 2 or more, so that their number would be infinite."""
-        if not self.absorb_log2 and hidden.states[0] != 0:
+        """Units that are never off earn log 2 or more: at low prices they have no tail."""
+        if self.idle_is_off and hidden.states[0] != 0:
             raise ValueError(
-                f"hidden is {hidden!r}, but units beyond the end of Unbounded(absorb_log2=False) "
-                "are off: pass hidden=Binary(), or absorb_log2=True."
+                f"hidden is {hidden!r}, but units beyond those that Unbounded(absorb_log2=False) "
+                "stores are off: pass hidden=Binary(), or absorb_log2=True."
             )
 
     def __check_init__(self) -> None:
@@ -304,6 +317,11 @@ class Priced(Potential):
     def is_unbounded(self) -> bool:
         """As in the potential that the prices come from."""
         return self.source.is_unbounded
+
+    @property
+    def idle_is_off(self) -> bool:
+        """As in the potential that the prices come from."""
+        return self.source.idle_is_off
 
     def value(self, W: Weights, b: HiddenBias, hidden: Unit) -> HiddenBias:
         """The prices, log 2 included where it was absorbed."""

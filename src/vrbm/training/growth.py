@@ -29,7 +29,7 @@ FIRST = 4
 NEEDED = 0.05
 # Units in use for each visible one, or in narrow data, and units in all, beyond which no layer goes
 # without a limit of its own.
-PER_VISIBLE, NARROW, MOST = 8, 64, 1 << 14
+PER_VISIBLE, NARROW, MOST = 16, 64, 1 << 14
 # Units that exist less often than this may be dropped again.
 UNUSED = 1e-6
 # Number of the key of the seeds: no epoch has it.
@@ -54,7 +54,8 @@ def grown(
         raise ValueError(
             f"the hidden layer has grown to {old} units for {carry.model.n_visible} visible ones, "
             "and needs more. Likely cause: the training diverges, or the price is too low; lower "
-            "the learning rate, take a larger price mu, or set max_units."
+            "the learning rate, take a larger price, or set a limit (max_units, or max_hidden of "
+            "an estimator)."
         )
     new = next(width for width in window.widths(4 * old) if width >= 1.5 * old)
     new = new if most is None else min(new, most)
@@ -74,7 +75,7 @@ def spare(mu: float) -> int:
 
     It falls by e^{−μ} with each idle unit, by e^{−3μ/4} with a seed that is off.
     """
-    return math.ceil(math.log(4 / NEEDED) / (0.75 * mu))
+    return math.ceil(min(math.log(4 / NEEDED) / (0.75 * max(mu, 1e-9)), MOST))
 
 
 def _bound(model: GrandCanonicalRBM) -> int:

@@ -29,13 +29,13 @@ class Optimizer:
     """β of the paper's momentum; the other rules have none."""
     decay_from: float = 1.0
     """Fraction of the training after which the rate falls linearly to zero; 1: never."""
-    warm_up: float = 0.0
-    """Fraction of the training in which the rate first rises linearly to its value."""
     growth: float = 1.0
     """Factor by which the rate grows, exponentially, over the training. A mean-field gradient falls
     with the error that it has left, so that ε → 0 needs ever larger steps."""
     clip_norm: float | None = None
     """Largest norm of the whole gradient; None: no limit."""
+    warm_up: float = 0.0
+    """Fraction of the training in which the rate first rises linearly to its value."""
 
     def __post_init__(self) -> None:
         checks.number("learning_rate", self.learning_rate, 0.0)
