@@ -134,7 +134,7 @@ def test_seeds_depend_on_the_unit_alone(rows):
 
 def test_a_price_that_is_too_low(rows, monkeypatch):
     monkeypatch.setattr(growth, "MOST", 8)
-    with pytest.raises(ValueError, match="take a larger price"):
+    with pytest.raises(ValueError, match="take a larger price, or set a limit"):
         list(train(layer(mu=0.01), rows, config(), KEY))
 
 

@@ -317,12 +317,11 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
 
     def _check_stored(self, size: int, potential: Potential) -> None:
         """A model that goes on keeps its size; one without an end may have a limit above it."""
-        stored = self._whole.max_hidden
-        if getattr(self, self._size_name) is None:
+        stored, limit = self._whole.max_hidden, getattr(self, self._size_name)
+        if limit is None:
             return
         if potential.is_unbounded:
-            limit = self._limit()
-            size = stored if limit is None else min(limit, stored)
+            size = min(limit, stored)
         if size != stored:
             raise ValueError(
                 f"{self._size_name} is {size}, but the model has {stored}: set "

@@ -30,6 +30,10 @@ def _leaf(name: str, least: float = -float("inf")) -> Callable[[Any], Any]:
     return convert
 
 
+#: The part of its price that a new unit earns where idle units are off.
+SEED_EARNS = 0.25
+
+
 class Potential(eqx.Module):
     """The price of hidden units and the sizes that it allows."""
 
@@ -225,10 +229,10 @@ class Unbounded(Potential):
 
     @property
     def seed_bias(self) -> float:
-        """0; for units that are off the b with Γ(b) = μ/4, what it earns of its price, if below."""
+        """0; for units that are off the b with Γ(b) = `SEED_EARNS` μ, if that is below."""
         if not self.idle_is_off:
             return 0.0
-        earned = np.float64(self.mu) / 4
+        earned = SEED_EARNS * np.float64(self.mu)
         return float(min(0, earned + np.log(-np.expm1(-earned))))
 
     def check_hidden(self, hidden: Unit) -> None:

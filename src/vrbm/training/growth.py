@@ -18,6 +18,7 @@ import numpy as np
 import optax
 
 from vrbm.model import GrandCanonicalRBM
+from vrbm.model.potential import SEED_EARNS
 from vrbm.training import stiffness, window
 from vrbm.training.gradient import parameters
 from vrbm.training.step import Carry
@@ -73,9 +74,9 @@ def grown(
 def spare(mu: float) -> int:
     """Seeds beyond the units in use until P(z ≥ K|v) is a quarter of what is needed.
 
-    It falls by e^{−μ} with each idle unit, by e^{−3μ/4} with a seed that is off.
+    It falls by e^{−μ} with each idle unit, and with a seed that is off by what that does not earn.
     """
-    return math.ceil(min(math.log(4 / NEEDED) / (0.75 * max(mu, 1e-9)), MOST))
+    return math.ceil(min(math.log(4 / NEEDED) / ((1 - SEED_EARNS) * max(mu, 1e-9)), MOST))
 
 
 def _bound(model: GrandCanonicalRBM) -> int:

@@ -97,12 +97,18 @@ class Tempered(NegativePhase):
             return met(model, tempered(model, beta, state.base).response(v))
 
         data = model.response(v)
-        asked = [met(model, data)[None], on_the_way, jax.vmap(sizes_of)(state.betas, moved)]
-        if model.potential.idle_is_off:  # at low β they would be on: there any layer is full
-            asked = [sizes[-1:] for sizes in asked]
-        else:
-            asked.append(jax.vmap(sizes_of)(state.betas[:-1], moved[1:]))
-            asked.append(jax.vmap(sizes_of)(state.betas[1:], moved[:-1]))
+        # Units that are off are on at low β, where any layer is full: there β = 1 alone counts.
+        only = slice(-1 if model.potential.idle_is_off else 0, None)
+        asked = [
+            met(model, data)[None],
+            on_the_way[only],
+            jax.vmap(sizes_of)(state.betas[only], moved[only]),
+        ]
+        if not model.potential.idle_is_off:
+            asked += [
+                jax.vmap(sizes_of)(state.betas[:-1], moved[1:]),
+                jax.vmap(sizes_of)(state.betas[1:], moved[:-1]),
+            ]
         sizes = most(*(sizes.max(axis=0) for sizes in asked))
         new = Replicas(
             v=swapped,
