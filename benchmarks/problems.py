@@ -51,10 +51,11 @@ def training(
     rule = Optimizer("momentum" if isinstance(negative, MeanField) else "sgd", 0.01)
     config = Config(epochs=1, batch_size=batch, negative=negative, optimizer=rule)
     carry = start(model, rows, config, jax.random.key(1)).carry
-    rules = step.Rules(config.optimizer.build(1), negative, False, 0.0, 1.0, is_linear=True)
+    rules = step.Rules(config.optimizer.update_rule(model.W.dtype), negative)
     states = np.where(rows == 1, *(np.int8(s) for s in reversed(model.visible.states)))
     order = np.random.default_rng(SEED).integers(0, len(rows), (steps, batch))
-    on_device = jax.device_put((carry, states, order))
+    rates = config.optimizer.rates(np.arange(steps), steps).astype(model.W.dtype)
+    on_device = jax.device_put((carry, states, order, rates))
     kernel: Any = resting.run if rest else step.run
     units = width or model.max_hidden
 

@@ -90,11 +90,11 @@ def _memory(model: vrbm.GrandCanonicalRBM, window: int, size: int, batch: int) -
     config = Config(batch_size=batch)
     rows = np.ones((batch, model.n_visible), np.int8)
     carry = start(grown, rows, config, jax.random.key(0)).carry
-    rules = step.Rules(config.optimizer.build(1), config.negative, False, 0.0, 1.0, True)
-    order = jnp.zeros((100, batch), int)
+    rules = step.Rules(config.optimizer.update_rule(model.W.dtype), config.negative)
+    order, rates = jnp.zeros((100, batch), int), jnp.zeros(100, model.W.dtype)
     compiled: Any = resting.run
     lowered = compiled.lower(
-        carry, jnp.asarray(rows), order, jax.random.key(0), window, rules, Observed()
+        carry, jnp.asarray(rows), order, rates, jax.random.key(0), window, rules, Observed()
     )
     facts = lowered.compile().compiled.memory_analysis()
     return int(facts.temp_size_in_bytes + facts.output_size_in_bytes)

@@ -62,7 +62,7 @@ def test_what_is_stored_hardly_matters(records, rows):
     """Seeds that are stored from the beginning, or when they are needed: the same size."""
     small = layer()
     state = start(small, rows, config(), KEY)
-    rule = config().optimizer.build(1)
+    rule = config().optimizer.update_rule(jnp.float64)
     more = growth.grown(state.carry, rule, KEY, config().seed_scale, None)
     more = growth.grown(more, rule, KEY, config().seed_scale, None)
     assert more.model.max_hidden > records[-1].window
@@ -111,22 +111,22 @@ def test_everything_that_belongs_to_a_unit_is_resized(rows, rule, stiff):
     settings = replace(settings, optimizer=Optimizer(rule, 0.01), centred=True, stiff=stiff)
     *_, last = train(layer(20, mu=0.3), rows, replace(settings, epochs=1, max_units=20), KEY)
     carry = last.state.carry
-    transformation = settings.optimizer.build(1)
-    more = growth.grown(carry, transformation, KEY, 1e-3, None)
+    rule_of_steps = settings.optimizer.update_rule(jnp.float64)
+    more = growth.grown(carry, rule_of_steps, KEY, 1e-3, None)
     assert more.model.max_hidden == len(more.h_offset) == 32
-    back = growth.shrunk(more, transformation, np.where(np.arange(32) < 19, 1.0, 0.0))
+    back = growth.shrunk(more, rule_of_steps, np.where(np.arange(32) < 19, 1.0, 0.0))
     assert back.model.max_hidden == 24
     for old, new in zip(jax.tree.leaves(carry), jax.tree.leaves(back), strict=True):
         if new.shape[:1] == (24,):
             assert_array_equal(new[:20], old)
         else:
             assert_array_equal(new, old)
-    assert growth.shrunk(carry, transformation, np.ones(20)) is carry
+    assert growth.shrunk(carry, rule_of_steps, np.ones(20)) is carry
 
 
 def test_seeds_depend_on_the_unit_alone(rows):
     carry = start(layer(), rows, config(), KEY).carry
-    rule = config().optimizer.build(1)
+    rule = config().optimizer.update_rule(jnp.float64)
     once = growth.grown(growth.grown(carry, rule, KEY, 1e-3, 7), rule, KEY, 1e-3, 9)
     assert_array_equal(once.model.W, growth.grown(carry, rule, KEY, 1e-3, 9).model.W)
     assert 0.5e-3 < np.std(once.model.W[4:]) < 2e-3

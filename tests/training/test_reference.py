@@ -44,13 +44,13 @@ def test_reconstruction_error_and_gradient(case):
 def test_update_with_the_momentum_of_the_paper(case):
     """λ ← λ + γ ∇, ∇ = β ∇ + (1 − β) ∂, from ∇ = 0: two steps with the same ∂."""
     model, cd = model_of(case, jnp.float64), case["cd"]
-    rule = Optimizer(learning_rate=0.3, momentum=0.9).build(10)
+    rule = Optimizer(momentum=0.9).update_rule(jnp.float64)
     state = rule.init(parameters(model))
     descent = jax.tree.map(lambda x: -jnp.asarray(x), tuple(cd[f"grad_{n}"] for n in "Wbc"),
                            is_leaf=lambda x: isinstance(x, list))  # fmt: skip
     descent = parameters(model)._replace(W=descent[0], b=descent[1], c=descent[2])
     for _ in range(2):
-        step, state = rule.update(descent, state)
+        step, state = rule.step(descent, state, parameters(model), jnp.asarray(0.3))
         model = moved(model, step)
     expected = 0.3 * (0.1 + (0.9 * 0.1 + 0.1))
     for name in "Wbc":

@@ -46,14 +46,14 @@ def both(model, optimizer, negative, steps=120):
     config = Config(batch_size=20, negative=negative, optimizer=optimizer)
     rows = np.random.default_rng(1).choice([-1, 1], (200, N)).astype(np.int8)
     carry = start(model, rows, config, jax.random.key(1)).carry
-    rules = step.Rules(optimizer.build(steps), negative, False, 0.0, 1.0, optimizer.is_linear)
+    rules = step.Rules(optimizer.update_rule(model.W.dtype), negative)
     order = jnp.asarray(np.random.default_rng(2).integers(0, 200, (steps, 20)))
-    some = [(carry, jnp.asarray(rows), order, jax.random.key(3), WIDTH, rules, Observed())]
-    # A second block begins with momentum, and with a count of steps.
+    rates = jnp.asarray(optimizer.rates(np.arange(steps), steps), model.W.dtype)
+    some = jnp.asarray(rows), order, rates, jax.random.key(3), WIDTH, rules, Observed()
     runs = {}
     for name, run in (("plain", step.run), ("resting", resting.run)):
-        first, shown, _ = run(*some[0])
-        runs[name] = run(first, *some[0][1:])[0], shown
+        first, shown, _ = run(carry, *some)
+        runs[name] = run(first, *some)[0], shown  # a second block begins with momentum
     return runs["plain"], runs["resting"]
 
 
@@ -94,10 +94,11 @@ def test_the_bound_of_a_block_is_no_lower_than_that_of_its_data(width, negative,
     rows = np.random.default_rng(1).choice([-1, 1], (40, N)).astype(np.int8)
     config = Config(batch_size=batch, negative=negative, optimizer=optimizer)
     carry = start(model, rows, config, jax.random.key(1)).carry
-    rules = step.Rules(optimizer.build(1), negative, False, 0.0, 1.0, optimizer.is_linear)
+    rules = step.Rules(optimizer.update_rule(model.W.dtype), negative)
     order = jnp.arange(40).reshape(-1, batch)
+    rates = jnp.zeros(len(order), model.W.dtype)
     _, steps, largest = step.run(
-        carry, jnp.asarray(rows), order, jax.random.key(3), width, rules, Observed()
+        carry, jnp.asarray(rows), order, rates, jax.random.key(3), width, rules, Observed()
     )
     cut = window.narrow(model, model.prices(), width)
     at_the_edge = cut.size_log_probabilities(rows.astype(float))[:, -1].max()
@@ -116,26 +117,22 @@ def test_chains_are_carried_on():
 
 
 def test_where_units_may_not_rest():
-    model = single(settled(vrbm.Penalizing()))
+    settled_model = single(settled(vrbm.Penalizing()))
+    rows = np.ones((1, N), np.int8)
 
-    def may(model=model, width=WIDTH, optimizer=None, **settings):
+    def may(model=settled_model, width=WIDTH, optimizer=None, stiff=0, **settings):
         optimizer = optimizer or Optimizer()
-        rules = step.Rules(
-            optimizer.build(1),
-            MeanField(),
-            settings.get("centred", False),
-            settings.get("penalty", 0.0),
-            1.0,
-            optimizer.is_linear,
-            settings.get("stiff_rate"),
-        )
-        return resting.applies(model, rules, width)
+        negative = Persistent() if stiff else MeanField()
+        config = Config(negative=negative, optimizer=optimizer, stiff=stiff)
+        carry = start(model, rows, config, jax.random.key(1)).carry
+        rules = step.Rules(optimizer.update_rule(jnp.float32), negative, **settings)
+        return resting.applies(carry, rules, width)
 
     assert may()
     assert not may(width=K)
     assert not may(centred=True)
-    assert not may(penalty=0.1)
-    assert not may(stiff_rate=Optimizer().schedule(1))
+    assert not may(penalty=jnp.asarray(0.1))
+    assert not may(stiff=1)
     assert not may(optimizer=Optimizer("adam"))
     assert not may(optimizer=Optimizer(clip_norm=1.0))
     assert not may(single(settled(vrbm.Local(1.3))))

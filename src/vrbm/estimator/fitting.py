@@ -24,6 +24,8 @@ from vrbm.training.step import Carry
 WEIGHT_SCALE = 0.01
 #: Clamped Gibbs steps for missing entries before the first epoch.
 FIRST_FILLING = 20
+#: The fewest units that are off behind the others.
+FEWEST_SPARE = 32
 #: Fraction of a fit after which the learning rate falls to zero.
 DECAY_FROM = 0.5
 
@@ -84,7 +86,9 @@ def with_spare_units(
     model: GrandCanonicalRBM, random: np.random.RandomState, most: int | None
 ) -> GrandCanonicalRBM:
     """The model with units that are off behind the others, so that it need not grow at once."""
-    stored = model.max_hidden + growth.spare(float(model.chemical_potential()))
+    # Few sizes, so that a search over prices compiles few programs.
+    spare = max(FEWEST_SPARE, growth.spare(float(model.chemical_potential())))
+    stored = model.max_hidden + (1 << (spare - 1).bit_length())
     stored += -stored % layer_size.BLOCK  # else steps take a sixth longer
     count = max(0, (stored if most is None else min(stored, most)) - model.max_hidden)
     dtype = model.W.dtype
@@ -177,7 +181,7 @@ def _start(
     n, k, dtype = model.n_visible, model.max_hidden, model.W.dtype
     carry = Carry(
         model=model,
-        optimizer=config.optimizer.build(1).init(parameters(model)),
+        optimizer=config.optimizer.update_rule(dtype).init(parameters(model)),
         negative=jax.device_put(chains.astype(dtype)),
         v_offset=jax.device_put(np.zeros(n, dtype)),
         h_offset=jax.device_put(np.zeros(k, dtype)),

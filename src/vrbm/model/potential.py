@@ -156,9 +156,7 @@ class Penalizing(Potential):
     p: float = eqx.field(default=1.0, static=True, converter=lambda p: checks.number("p", p, 1.0))
     smooth: bool = eqx.field(default=False, static=True)
     absorb_log2: bool = eqx.field(default=True, static=True)
-    scale: float = eqx.field(
-        default=1.0, static=True, converter=lambda scale: checks.number("scale", scale, 0.0)
-    )
+    scale: Any = eqx.field(default=1.0, converter=_leaf("scale", 0.0))
 
     is_of_sums: ClassVar[bool] = True
 

@@ -84,7 +84,11 @@ class GrandCanonicalRBM(eqx.Module):
         self.c = checks.numbers("c", c, dtype)
         self.visible = checks.unit_type("visible", visible)
         self.hidden = checks.unit_type("hidden", hidden)
-        self.potential = as_potential(potential)
+        # As an array a price is an argument of compiled programs, not a constant in them.
+        self.potential = jax.tree.map(
+            lambda leaf: leaf if isinstance(leaf, jax.Array) else jax.device_put(dtype.type(leaf)),
+            as_potential(potential),
+        )
         self.potential.check_hidden(self.hidden)
         if self.W.ndim != 2 or 0 in self.W.shape:
             raise ValueError(

@@ -57,7 +57,8 @@ def describe_potential(potential: potentials.Potential) -> dict[str, Any]:
                 "save W, b and c yourself."
             )
         if field.init:
-            facts[field.name] = value if isinstance(value, bool) else float(value)
+            # 0.2 in place of 0.20000000298023224, which is the same number in float32.
+            facts[field.name] = value if isinstance(value, bool) else float(str(np.asarray(value)))
     return facts
 
 

@@ -15,12 +15,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from vrbm.model import GrandCanonicalRBM
 from vrbm.model.potential import SEED_EARNS
 from vrbm.training import stiffness, window
 from vrbm.training.gradient import parameters
+from vrbm.training.optimizer import UpdateRule
 from vrbm.training.step import Carry
 from vrbm.typing import RandomKey
 
@@ -44,7 +44,7 @@ def is_needed(survival: np.ndarray, most: int | None) -> bool:
 
 def grown(
     carry: Carry,
-    transformation: optax.GradientTransformation,
+    rule: UpdateRule,
     key: RandomKey,
     seed_scale: float,
     most: int | None,
@@ -61,14 +61,14 @@ def grown(
     new = next(width for width in window.widths(4 * old) if width >= 1.5 * old)
     new = new if most is None else min(new, most)
     units = np.arange(old, new, dtype=np.uint32)
-    seeds = _seeds(jax.random.fold_in(key, SEEDS), units, carry.model.W[0], seed_scale)
+    seeds = seed_scale * _seeds(jax.random.fold_in(key, SEEDS), units, carry.model.W[0])
     none = jnp.zeros(len(units), seeds.dtype)
     model = _with_units(
         carry.model,
         jnp.concatenate([carry.model.W, seeds]),
         jnp.concatenate([carry.model.b, none + carry.model.potential.seed_bias]),
     )
-    return _resized(carry, model, transformation, jnp.concatenate([carry.h_offset, none]))
+    return _resized(carry, model, rule, jnp.concatenate([carry.h_offset, none]))
 
 
 def spare(mu: float) -> int:
@@ -85,9 +85,7 @@ def _bound(model: GrandCanonicalRBM) -> int:
     return min(used + spare(float(model.chemical_potential())), MOST)
 
 
-def shrunk(
-    carry: Carry, transformation: optax.GradientTransformation, survival: np.ndarray
-) -> Carry:
+def shrunk(carry: Carry, rule: UpdateRule, survival: np.ndarray) -> Carry:
     """The state without the units that were hardly met, where a quarter or more are such."""
     old = carry.model.max_hidden
     used = int((survival > UNUSED).sum())
@@ -95,17 +93,17 @@ def shrunk(
     if new > 0.75 * old:
         return carry
     model = _with_units(carry.model, carry.model.W[:new], carry.model.b[:new])
-    return _resized(carry, model, transformation, carry.h_offset[:new])
+    return _resized(carry, model, rule, carry.h_offset[:new])
 
 
 @eqx.filter_jit
-def _seeds(key: RandomKey, units: Any, like: Any, scale: float) -> Any:
-    """Weights of these units, (units, N)."""
+def _seeds(key: RandomKey, units: Any, like: Any) -> Any:
+    """Standard normal numbers for the weights of these units, (units, N)."""
 
     def one(unit: Any) -> Any:
         return jax.random.normal(jax.random.fold_in(key, unit), like.shape, like.dtype)
 
-    return scale * jax.vmap(one)(units)
+    return jax.vmap(one)(units)
 
 
 def _with_units(model: GrandCanonicalRBM, W: Any, b: Any) -> GrandCanonicalRBM:
@@ -115,11 +113,11 @@ def _with_units(model: GrandCanonicalRBM, W: Any, b: Any) -> GrandCanonicalRBM:
 def _resized(
     carry: Carry,
     model: GrandCanonicalRBM,
-    transformation: optax.GradientTransformation,
+    rule: UpdateRule,
     h_offset: Any,
 ) -> Carry:
     """The state with other units. What the optimizer keeps of a unit is kept, or begins anew."""
-    blank = transformation.init(parameters(model))
+    blank = rule.init(parameters(model))
     before, after = carry.model.max_hidden, model.max_hidden
 
     def kept(old: Any, new: Any) -> Any:

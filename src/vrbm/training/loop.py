@@ -13,13 +13,14 @@ import optax
 from vrbm.data.dataset import Dataset
 from vrbm.model import GrandCanonicalRBM, checks
 from vrbm.model.random import Keys
-from vrbm.training import growth, resting, step, stiffness, window
+from vrbm.training import growth, programs, resting, step, stiffness, window
 from vrbm.training.config import Config
 from vrbm.training.gradient import parameters
 from vrbm.training.guards import Diverged, Phase
 from vrbm.training.monitor import Look, Monitor, some
 from vrbm.training.negative import met
 from vrbm.training.observed import Observed
+from vrbm.training.optimizer import Own
 from vrbm.training.source import OnDevice, Source, Streamed, as_dataset, encoded
 from vrbm.training.step import Carry, Rules, Steps
 from vrbm.typing import HiddenBias, RandomKey, Visible, VisibleBias
@@ -104,7 +105,7 @@ def start(model: GrandCanonicalRBM, data: Any, config: Config, key: RandomKey) -
     checks.finite_prices(prices)
     carry = Carry(
         model=model,
-        optimizer=config.optimizer.build(1).init(parameters(model)),
+        optimizer=config.optimizer.update_rule(dtype).init(parameters(model)),
         negative=config.negative.start(model, rows, jax.random.fold_in(key, START)),
         v_offset=v_offset,
         h_offset=h_offset,
@@ -157,6 +158,7 @@ def train(
     observed
         Weights and missing entries of the training rows, in the order of the rows.
     """
+    programs.release_if_many()
     data = as_dataset(data)
     if state is None:
         if model is None:
@@ -197,16 +199,13 @@ def _records(
         rows = jnp.asarray(encoded(state.model.visible, data.train, data.domain))
         completed = rows.astype(state.model.W.dtype)
         state = replace(state, carry=replace(state.carry, completed=completed))
-    total = config.epochs * source.batches
-    rate = config.optimizer.schedule(total)
+    dtype = state.model.W.dtype
     rules = Rules(
-        config.optimizer.build(total) if optimizer is None else optimizer,
+        config.optimizer.update_rule(dtype) if optimizer is None else Own(optimizer),
         config.negative,
         config.centred,
-        config.penalty,
+        jax.device_put(np.asarray(config.penalty, dtype)) if config.penalty else None,
         config.penalty_power,
-        is_linear=optimizer is None and config.optimizer.is_linear,
-        stiff_rate=rate if config.stiff else None,
     )
     monitor = Monitor(state.model, data, config)
     keys = Keys(state.key)
@@ -215,10 +214,11 @@ def _records(
         state, summary, look, largest_steps = _epoch(
             state, keys, source, config, rules, monitor, observed
         )
-        last_step = state.epoch * source.batches - 1
+        total = config.epochs * source.batches
+        last_rate = float(config.optimizer.rates(state.epoch * source.batches - 1, total))
         record = Record(
             epoch=state.epoch,
-            learning_rate=float(rate(last_step)) if optimizer is None else None,
+            learning_rate=last_rate if optimizer is None else None,
             seconds=time.perf_counter() - began,
             state=state,
             **monitor.finish(state.model, state.key, look, largest_steps),
@@ -260,12 +260,17 @@ def _epoch(
         if following < config.epochs:
             source.prepare(following, _order_key(keys, following))
         key = keys(state.epoch, 1, number)
-        is_settled = state.epoch * source.batches + done >= RESTLESS
+        first = state.epoch * source.batches + done
+        is_settled = first >= RESTLESS
+        taken = np.arange(first, first + len(order))
+        rates = config.optimizer.rates(taken, config.epochs * source.batches).astype(dtype)
         may_rest = is_settled
         while True:
-            rests = may_rest and resting.applies(carry.model, rules, width)
+            rests = may_rest and resting.applies(carry, rules, width)
             run = resting.run if rests else step.run
-            new, steps, largest_steps = run(carry, rows, order, key, width, rules, observed)
+            new, steps, largest_steps = run(
+                carry, rows, order, jax.device_put(rates), key, width, rules, observed
+            )
             is_last = done + len(order) == source.batches
             if is_last and not is_unbounded:  # a layer without an end may shrink afterwards
                 look = monitor.begin(new.model, state.key)
@@ -278,7 +283,7 @@ def _epoch(
                 break
             if lacks:
                 carry = growth.grown(
-                    carry, rules.transformation, state.key, config.seed_scale, config.max_units
+                    carry, rules.update, state.key, config.seed_scale, config.max_units
                 )
                 width = carry.model.max_hidden
             elif rests:  # its bound on the tails is loose when idle units move much
@@ -296,7 +301,7 @@ def _epoch(
         for block in blocks:
             units = len(block.survival)
             survival[:units] = np.maximum(survival[:units], block.survival)
-        carry, largest_steps = growth.shrunk(carry, rules.transformation, survival), None
+        carry, largest_steps = growth.shrunk(carry, rules.update, survival), None
         width = carry.model.max_hidden
     carry = replace(carry, negative=rules.negative.rest(carry.negative))
     norms, delta_size, swap_rates = (

@@ -1,18 +1,23 @@
-"""Optimizers: the paper's momentum as an optax transformation, and the builder from settings."""
+"""Optimizers: the rate at each step, and the rules that turn gradients into steps.
 
+Rates, momentum and norms are arguments of the compiled steps, so that a search over them compiles
+once.
+"""
+
+from abc import abstractmethod
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal
 
+import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 
 from vrbm.model import checks
+from vrbm.typing import Scalar
 
 
-def paper_momentum(momentum: float) -> optax.GradientTransformation:
+def paper_momentum(momentum: float | Scalar) -> optax.GradientTransformation:
     r"""∇^(α) = β ∇^(α−1) + (1 − β) ∂ with ∇^(−1) = 0, as the paper starts it [a_CDupdate]."""
     return optax.chain(optax.scale(1 - momentum), optax.trace(momentum))
 
@@ -53,44 +58,90 @@ class Optimizer:
         if self.rule not in ("momentum", "sgd", "adam"):
             raise ValueError(f"rule is {self.rule!r}: choose momentum, sgd or adam.")
 
+    def rates(self, steps: Any, total: int) -> Any:
+        """γ at these steps, counted from 0, of a run of `total` steps; in float64."""
+        steps = np.asarray(steps, np.float64)
+        begin = int(self.decay_from * total)
+        rise = int(self.warm_up * total)
+        rates = self.learning_rate * np.power(self.growth, steps / total)
+        if rise:
+            rates *= np.minimum(1, (steps + 1) / rise)
+        if self.decay_from < 1:
+            rates *= 1 - np.clip(steps - begin, 0, total - begin) / (total - begin)
+        return rates
+
+    def update_rule(self, dtype: Any) -> "Scheduled":
+        """The rule, with its numbers as arrays of this type."""
+        clip = None if self.clip_norm is None else _scalar(self.clip_norm, dtype)
+        return Scheduled(self.rule, _scalar(self.momentum, dtype), clip)
+
+
+def _scalar(value: float, dtype: Any) -> jax.Array:
+    return jax.device_put(np.asarray(value, dtype))
+
+
+class UpdateRule(eqx.Module):
+    """How a step follows from the gradients so far."""
+
     @property
+    @abstractmethod
     def is_linear(self) -> bool:
         """Whether each number moves in proportion to its own gradients so far."""
+
+    @abstractmethod
+    def init(self, parameters: Any) -> Any:
+        """The state before the first step."""
+
+    @abstractmethod
+    def step(self, descent: Any, state: Any, at: Any, rate: Scalar) -> tuple[Any, Any]:
+        """The change of the parameters, given the gradient of a loss, and the new state."""
+
+
+class Scheduled(UpdateRule):
+    """The rules of `Optimizer`: −γ times what optax makes of the gradients."""
+
+    rule: str = eqx.field(static=True)
+    momentum: Scalar
+    clip_norm: Scalar | None
+
+    @property
+    def is_linear(self) -> bool:
+        """For momentum and sgd without a limit on the norm."""
         return self.rule in ("momentum", "sgd") and self.clip_norm is None
 
-    @lru_cache(maxsize=64)  # noqa: B019 (frozen; one object for equal settings)
-    def schedule(self, steps: int) -> optax.Schedule:
-        """γ at each step of a training of so many steps: of JAX in a trace, else of numpy."""
-        begin = int(self.decay_from * steps)
-        left = steps - begin
-        rise = int(self.warm_up * steps)
+    def init(self, parameters: Any) -> Any:
+        """That of the optax transformation."""
+        return self._transformation().init(parameters)
 
-        def rate(step: Any) -> Any:
-            xp = jnp if isinstance(step, jax.Array) else np
-            value = self.learning_rate
-            if rise:
-                value *= xp.minimum(1, (step + 1) / rise)
-            if self.growth != 1:
-                value *= xp.power(self.growth, step / steps)
-            if self.decay_from < 1:
-                value *= 1 - xp.clip(step - begin, 0, left) / left
-            return value
+    def step(self, descent: Any, state: Any, at: Any, rate: Scalar) -> tuple[Any, Any]:
+        """−γ times the direction."""
+        direction, state = self._transformation().update(descent, state, at)
+        return jax.tree.map(lambda x: -rate * x, direction), state
 
-        return rate
-
-    def build(self, steps: int) -> optax.GradientTransformation:
-        """The transformation, for gradients of a loss (descent); one object for equal settings."""
-        changes = self.decay_from < 1 or self.growth != 1 or self.warm_up > 0
-        return _build(self, steps if changes else None)
+    def _transformation(self) -> optax.GradientTransformation:
+        rules = {
+            "momentum": lambda: paper_momentum(self.momentum),
+            "sgd": optax.identity,
+            "adam": optax.scale_by_adam,
+        }
+        clip = [] if self.clip_norm is None else [optax.clip_by_global_norm(self.clip_norm)]
+        return optax.chain(*clip, rules[self.rule]())
 
 
-@lru_cache(maxsize=64)
-def _build(settings: Optimizer, steps: int | None) -> optax.GradientTransformation:
-    rules = {
-        "momentum": lambda: paper_momentum(settings.momentum),
-        "sgd": optax.identity,
-        "adam": optax.scale_by_adam,
-    }
-    clip = [] if settings.clip_norm is None else [optax.clip_by_global_norm(settings.clip_norm)]
-    rate = optax.scale_by_learning_rate(settings.schedule(steps or 1))
-    return optax.chain(*clip, rules[settings.rule](), rate)
+class Own(UpdateRule):
+    """A user's optax transformation, which has a rate of its own."""
+
+    transformation: optax.GradientTransformation = eqx.field(static=True)
+
+    @property
+    def is_linear(self) -> bool:
+        """Not known."""
+        return False
+
+    def init(self, parameters: Any) -> Any:
+        """That of the transformation."""
+        return self.transformation.init(parameters)
+
+    def step(self, descent: Any, state: Any, at: Any, rate: Scalar) -> tuple[Any, Any]:
+        """That of the transformation."""
+        return self.transformation.update(descent, state, at)

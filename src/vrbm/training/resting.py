@@ -22,13 +22,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from vrbm.model import GrandCanonicalRBM
 from vrbm.model.linear import dot
 from vrbm.training import window
 from vrbm.training.gradient import Parameters, parameters
 from vrbm.training.observed import Observed
+from vrbm.training.optimizer import UpdateRule
 from vrbm.training.step import (
     Carry,
     Rules,
@@ -37,7 +37,7 @@ from vrbm.training.step import (
     scan,
     spoiled,
 )
-from vrbm.typing import Field, HiddenBias, RandomKey, SumsOverUnits, Weights
+from vrbm.typing import Field, HiddenBias, RandomKey, Scalar, SumsOverUnits, Weights
 
 # Steps between two looks at all units.
 SPAN = 100
@@ -45,15 +45,16 @@ SPAN = 100
 TOLERANCE = 2e-6
 
 
-def applies(model: GrandCanonicalRBM, rules: Rules, width: int) -> bool:
+def applies(carry: Carry, rules: Rules, width: int) -> bool:
     """Whether units beyond the window may rest; not in float64, where first order is too rough."""
+    model = carry.model
     return (
         width < model.max_hidden
         and model.potential.is_of_sums
-        and rules.is_linear
+        and rules.update.is_linear
         and not rules.centred
-        and not rules.penalty
-        and rules.stiff_rate is None
+        and rules.penalty is None
+        and carry.stiff is None
         and bool(np.finfo(np.dtype(model.W.dtype)).eps > 1e-10)
     )
 
@@ -88,7 +89,8 @@ class Idle(Surroundings):
 
     def update(
         self,
-        transformation: optax.GradientTransformation,
+        rule: UpdateRule,
+        rate: Scalar,
         descent: Parameters,
         price_of_others: Field,
         state: Any,
@@ -100,7 +102,7 @@ class Idle(Surroundings):
         is left of the movement M.
         """
         numbers = jnp.append(price_of_others, 0)
-        (change, moves), state = transformation.update((descent, numbers), state, at)
+        (change, moves), state = rule.step((descent, numbers), state, at, rate)
         return Parameters(*change), moves, state
 
 
@@ -132,6 +134,7 @@ def _span(
     carry: Carry,
     rows: jax.Array,
     order: jax.Array,
+    rates: jax.Array,
     keys: jax.Array,
     width: int,
     rules: Rules,
@@ -162,7 +165,7 @@ def _span(
         carry, model=_with(model, head), optimizer=optimizer, h_offset=carry.h_offset[:width]
     )
     small, numbers, seen, shown = scan(
-        small, numbers, rows, order, keys, width, rules, surroundings, observed
+        small, numbers, rows, order, rates, keys, width, rules, surroundings, observed
     )
     change = _along(numbers, directions, movement)
     new_idle = jax.tree.map(jnp.add, idle, change)
@@ -214,28 +217,29 @@ def run(
     carry: Carry,
     rows: jax.Array,
     order: jax.Array,
+    rates: jax.Array,
     key: RandomKey,
     width: int,
     rules: Rules,
     observed: Observed,
 ) -> tuple[Carry, Steps, HiddenBias]:
     """All steps of a block, in spans in which the units beyond the window rest; and the s̄_a."""
-    keys = jax.random.split(key, len(order))
+    inputs = order, rates, jax.random.split(key, len(order))
     whole = len(order) // SPAN * SPAN
     parts = []
 
     def span(carry: Carry, inputs: Any) -> tuple[Carry, Steps]:
-        order, keys = inputs
-        return _span(carry, rows, order, keys, width, rules, observed)
+        order, rates, keys = inputs
+        return _span(carry, rows, order, rates, keys, width, rules, observed)
 
     if whole:
-        spans = jax.tree.map(lambda x: x[:whole].reshape(-1, SPAN, *x.shape[1:]), (order, keys))
+        spans = jax.tree.map(lambda x: x[:whole].reshape(-1, SPAN, *x.shape[1:]), inputs)
         carry, steps = jax.lax.scan(span, carry, spans)
         shown = jax.tree.map(lambda x: x.reshape(whole, *x.shape[2:]), steps.shown)
         rest = (x.max(axis=0) for x in steps[1:])
         parts.append(Steps(shown, *rest))
     if whole < len(order):
-        carry, steps = span(carry, (order[whole:], keys[whole:]))
+        carry, steps = span(carry, [x[whole:] for x in inputs])
         parts.append(steps)
     shown = jax.tree.map(lambda *x: jnp.concatenate(x), *(part.shown for part in parts))
     extremes = jax.tree.map(

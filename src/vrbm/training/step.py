@@ -1,14 +1,12 @@
 """The compiled steps of a training: all steps of a block in one scan, without the host."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from vrbm.model import GrandCanonicalRBM
 from vrbm.training import stiffness, window
@@ -23,6 +21,7 @@ from vrbm.training.gradient import (
 )
 from vrbm.training.negative import NegativePhase, met, most
 from vrbm.training.observed import Observed
+from vrbm.training.optimizer import UpdateRule
 from vrbm.typing import (
     Field,
     HiddenBias,
@@ -56,19 +55,14 @@ class Carry(eqx.Module):
     """the directions along which steps are shortened, where they are"""
 
 
-@dataclass(frozen=True)
-class Rules:
-    """The settings that a compiled step depends on."""
+class Rules(eqx.Module):
+    """The settings of a step. What is an array is an argument of the compiled program."""
 
-    transformation: optax.GradientTransformation
+    update: UpdateRule
     negative: NegativePhase
-    centred: bool
-    penalty: float
-    penalty_power: float
-    is_linear: bool
-    """Whether the transformation moves each number in proportion to its own gradients."""
-    stiff_rate: optax.Schedule | None = None
-    """γ at each step, where steps are shortened along stiff directions"""
+    centred: bool = eqx.field(default=False, static=True)
+    penalty: Scalar | None = None
+    penalty_power: float = eqx.field(default=1.0, static=True)
 
 
 class Shown(NamedTuple):
@@ -121,7 +115,8 @@ class Surroundings(eqx.Module):
     @abstractmethod
     def update(
         self,
-        transformation: optax.GradientTransformation,
+        rule: UpdateRule,
+        rate: Scalar,
         descent: Parameters,
         price_of_others: Field,
         state: Any,
@@ -149,14 +144,15 @@ class Alone(Surroundings):
 
     def update(
         self,
-        transformation: optax.GradientTransformation,
+        rule: UpdateRule,
+        rate: Scalar,
         descent: Parameters,
         price_of_others: Field,
         state: Any,
         at: tuple[Parameters, Field],
     ) -> tuple[Parameters, Field, Any]:
         """That of the parameters; there are no numbers."""
-        change, state = transformation.update(descent, state, at[0])
+        change, state = rule.step(descent, state, at[0], rate)
         return Parameters(*change), at[1], state
 
 
@@ -201,18 +197,19 @@ def scan(
     numbers: Field,
     rows: jax.Array,
     order: jax.Array,
+    rates: jax.Array,
     keys: jax.Array,
     width: int,
     rules: Rules,
     surroundings: Surroundings,
     observed: Observed,
 ) -> tuple[Carry, Field, Seen, Shown]:
-    """The steps for batches `order` (steps, batch), with a key for each."""
+    """The steps for batches `order` (steps, batch), with a rate and a key for each."""
     dtype = carry.model.W.dtype
     rows_met = rules.negative.rows_met(order.shape[1])
 
     def step(state: tuple[Carry, Field, Seen], inputs: Any) -> Any:
-        (carry, numbers, seen), (v, index, key) = state, inputs
+        (carry, numbers, seen), (v, index, rate, key) = state, inputs
         if v is None:
             v = rows.at[index].get(mode="promise_in_bounds")
         model, v = carry.model, v.astype(dtype)
@@ -230,7 +227,7 @@ def scan(
         fantasy = view.response(info.v)
         weights = observed.batch_weights(index)
         ascent, statistics = gradient(model, pull, info.data, fantasy, info.residual, weights)
-        if rules.penalty:
+        if rules.penalty is not None:
             ascent = with_penalty(ascent, model, rules.penalty, rules.penalty_power)
         squares = jnp.stack([jnp.sum(g**2) for g in ascent])
         h_offset = carry.h_offset
@@ -238,12 +235,13 @@ def scan(
             h_offset = (1 - OFFSET_RATE) * h_offset + OFFSET_RATE * statistics.mean_hidden
             ascent = centred(ascent, carry.v_offset, h_offset)
         stiff = carry.stiff
-        if stiff is not None and rules.stiff_rate is not None:
+        if stiff is not None:
             offsets = (carry.v_offset, h_offset) if rules.centred else ()
-            ascent = stiffness.damped(ascent, stiff, rules.stiff_rate(stiff.steps))
+            ascent = stiffness.damped(ascent, stiff, rate)
             stiff = stiffness.followed(stiff, fantasy.mean, fantasy.v, *offsets)
         change, moves, optimizer = surroundings.update(
-            rules.transformation,
+            rules.update,
+            rate,
             jax.tree.map(jnp.negative, ascent),
             statistics.price_of_others,
             carry.optimizer,
@@ -281,7 +279,7 @@ def scan(
         numbers=jnp.zeros_like(numbers),
         log_tail=jnp.asarray(-jnp.inf, dtype) if surroundings.has_tail else None,
     )
-    inputs = in_order(rows, order), order, keys
+    inputs = in_order(rows, order), order, rates, keys
     (carry, numbers, seen), shown = jax.lax.scan(step, (carry, numbers, seen), inputs)
     end = shown.shape[1] - len(surroundings.others(numbers))
     squares = shown[:, :3] + jax.vmap(surroundings.squares)(shown[:, end:])
@@ -303,6 +301,7 @@ def run(
     carry: Carry,
     rows: jax.Array,
     order: jax.Array,
+    rates: jax.Array,
     key: RandomKey,
     width: int,
     rules: Rules,
@@ -312,7 +311,9 @@ def run(
     dtype = carry.model.W.dtype
     none = jnp.zeros(0, dtype)
     keys = jax.random.split(key, len(order))
-    new, _, seen, shown = scan(carry, none, rows, order, keys, width, rules, Alone(), observed)
+    new, _, seen, shown = scan(
+        carry, none, rows, order, rates, keys, width, rules, Alone(), observed
+    )
     survival, misfit = seen.survival.max(axis=0), jnp.zeros((), dtype)
     steps = Steps(shown, seen.log_missing(), survival, spoiled(new.model), misfit)
     return new, steps, window.largest_steps(new.model, new.model.prices())

@@ -19,7 +19,6 @@ constant.
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int
 
 from vrbm.model import GrandCanonicalRBM
 from vrbm.model.linear import dot
@@ -41,8 +40,6 @@ class Stiff(eqx.Module):
     """u, orthonormal over all parameters"""
     curvatures: Field
     """λ of each"""
-    steps: Int[Array, ""]
-    """done so far"""
 
 
 def start(model: GrandCanonicalRBM, count: int, key: RandomKey) -> Stiff | None:
@@ -59,7 +56,7 @@ def start(model: GrandCanonicalRBM, count: int, key: RandomKey) -> Stiff | None:
         )
         for number in range(count)
     ]
-    return Stiff(_orthonormal(drawn), jnp.full(count, FIRST, like.W.dtype), jnp.zeros((), int))
+    return Stiff(_orthonormal(drawn), jnp.full(count, FIRST, like.W.dtype))
 
 
 def followed(
@@ -92,7 +89,7 @@ def followed(
             )
         )
     curvatures = (1 - FOLLOW) * stiff.curvatures + FOLLOW * jnp.stack(found)
-    return Stiff(_orthonormal(new), curvatures, stiff.steps + 1)
+    return Stiff(_orthonormal(new), curvatures)
 
 
 def damped(gradient: Parameters, stiff: Stiff, rate: Scalar | float) -> Parameters:
@@ -116,7 +113,7 @@ def resized(stiff: Stiff | None, units: int) -> Stiff | None:
             W=jnp.pad(u.W[:units], ((0, more), (0, 0))), b=jnp.pad(u.b[:units], (0, more))
         )
 
-    return Stiff(tuple(fitted(u) for u in stiff.directions), stiff.curvatures, stiff.steps)
+    return Stiff(tuple(fitted(u) for u in stiff.directions), stiff.curvatures)
 
 
 def _inner(x: Parameters, y: Parameters) -> Scalar:
