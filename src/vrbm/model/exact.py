@@ -126,8 +126,9 @@ def _scan(
         v = _digits(model.visible, index, n).astype(model.W.dtype)
         return _Rows(v, model.mean_hidden(v), model.size_probabilities(v), -model.free_energy(v))
 
-    # Pairs (z, h^z) in one list: where each size begins, and where the list ends.
-    first = [sum(len(model.hidden.states) ** z for z in range(1, size)) for size in range(1, k + 1)]
+    # Pairs (z, h^z) in one list: where each size begins. Only a small layer is enumerated.
+    counts = [] if over_visible else [len(model.hidden.states) ** z for z in range(1, k + 1)]
+    first = np.cumsum([0, *counts[:-1]])
 
     def hidden_rows(index: Any) -> _Rows:
         z = jnp.searchsorted(jnp.asarray(first), index, side="right")
@@ -142,7 +143,7 @@ def _scan(
     if over_visible:
         total, rows = len(model.visible.states) ** n, visible_rows
     else:
-        total, rows = first[-1] + len(model.hidden.states) ** k, hidden_rows
+        total, rows = sum(counts), hidden_rows
     width = max(1, min(BLOCK // (n + k), total))
 
     @jax.checkpoint

@@ -9,7 +9,7 @@ Phase = Literal["regular", "collapsed", "saturated", "fixed"]
 
 
 class Diverged(FloatingPointError):
-    """A parameter or a gradient is not finite."""
+    """A parameter, a price or a gradient is not finite, or far too large."""
 
     def __init__(
         self, epoch: int, step: int, tensor: str, mu: float, weight: float, constant_columns: int
@@ -24,7 +24,8 @@ class Diverged(FloatingPointError):
         if constant_columns:
             cause += f". {constant_columns} columns of the data never change: leave them out"
         super().__init__(
-            f"{tensor} or its gradient is not finite in step {step} of epoch {epoch}. "
+            f"{tensor} or its gradient is not finite, or far too large, in step {step} of epoch "
+            f"{epoch}. "
             f"Likely cause: {cause}."
         )
 

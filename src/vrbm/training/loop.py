@@ -349,15 +349,15 @@ def _next_width(
 def _stop_if_diverged(
     before: GrandCanonicalRBM, steps: Steps, epoch: int, done: int, constant_columns: int
 ) -> None:
-    """Raise if a gradient of a step, or a parameter after the last, is not finite."""
+    """Raise if a gradient or price of a step, or a parameter after the last, is out of bounds."""
     shown = steps.shown
-    bad = ~np.isfinite(shown.norms)
+    bad = ~np.isfinite(shown.norms) | ~(shown.price <= step.LARGEST)[:, None]
     bad[-1] |= steps.spoiled
     if not bad.any():
         return
-    step, tensor = (int(i) for i in np.argwhere(bad)[0])
-    mu, weight = float(shown.price[step]), float(np.abs(np.asarray(before.W)).max())
-    raise Diverged(epoch, done + step + 1, "Wbc"[tensor], mu, weight, constant_columns)
+    number, tensor = (int(i) for i in np.argwhere(bad)[0])
+    mu, weight = float(shown.price[number]), float(np.abs(np.asarray(before.W)).max())
+    raise Diverged(epoch, done + number + 1, "Wbc"[tensor], mu, weight, constant_columns)
 
 
 def _source(state: TrainState, data: Dataset, config: Config, in_memory: bool) -> Source:

@@ -35,6 +35,9 @@ from vrbm.typing import (
 
 # Rate at which the hidden offsets of centred training follow ⟨h⟩.
 OFFSET_RATE = 0.01
+# The largest weight, bias or price: a single weight of that size makes states impossible in any
+# floating type, e^−300, and those of trained models are some 10.
+LARGEST = 300.0
 # Bytes of the words in which rows are looked up.
 WORD = 4
 # Bytes of rows that may be copied, as words and in the order of the batches.
@@ -87,7 +90,7 @@ class Steps(NamedTuple):
     survival: Windowed
     """the largest P(z ≥ a|v) met, (A,)"""
     spoiled: jax.Array
-    """whether W, b and c hold a number that is not finite, (3,) booleans"""
+    """whether W, b and c hold a number that is not finite or beyond LARGEST, (3,) booleans"""
     misfit: Scalar
     """by how much μ was off at the end of a span in which units rested, relative to it"""
 
@@ -292,8 +295,11 @@ def scan(
 
 
 def spoiled(model: GrandCanonicalRBM) -> jax.Array:
-    """Whether W, b and c hold a number that is not finite, (3,). A maximum may pass over NaN."""
-    return jnp.stack([~jnp.isfinite(x).all() for x in parameters(model)])
+    """Whether W, b and c hold a number that is not finite or beyond LARGEST, (3,).
+
+    A maximum may pass over NaN; a comparison with it is false.
+    """
+    return jnp.stack([~(jnp.abs(x) <= LARGEST).all() for x in parameters(model)])
 
 
 @eqx.filter_jit
