@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import NotFittedError
 
 from vrbm import RBM, VRBM
 from vrbm.estimator import coding, fitting
@@ -131,3 +132,15 @@ def test_the_first_fit_compiles_few_programs(caplog):
         VRBM(13, n_iter=2, random_state=0).fit(rows).transform(rows)
     done = [m for m in caplog.messages if m.startswith("Finished XLA compilation")]
     assert 4 <= len(done) <= 8
+
+
+@pytest.mark.parametrize("name", ["components_", "intercept_hidden_", "intercept_visible_"])
+def test_what_is_fitted_is_not_there_before(name):
+    with pytest.raises(NotFittedError):
+        getattr(VRBM(), name)
+
+
+@pytest.mark.parametrize("X", [{"a": [1, 2]}, {1, 2}, iter([[0, 1], [1, 0]])])
+def test_what_is_no_table_is_refused_in_a_sentence(X):
+    with pytest.raises(ValueError, match=r"X is a .*: pass an array, a data frame"):
+        VRBM().fit(X)

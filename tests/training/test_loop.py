@@ -293,9 +293,7 @@ def test_one_number_that_is_none_is_found():
     optimizer = optax.GradientTransformation(lambda params: optax.EmptyState(), spoil)
     model = model_of(data, max_hidden=128)
     config = small(epochs=1, batch_size=2000)
-    with pytest.raises(
-        Diverged, match="W or its gradient is not finite, or far too"
-    ):
+    with pytest.raises(Diverged, match="W or its gradient is not finite, or far too"):
         list(train(model, data, config, KEY, optimizer=optimizer))
 
 

@@ -40,7 +40,8 @@ class Evaluate:
         facts = facts_of(self.folder)
         model, file = model_of(self.folder)
         data = data_of(facts, self.data)
-        kernel = checkpoint.restore(facts["config"]).negative.reconstruction()
+        config = checkpoint.restore(facts["config"], f"{self.folder}/run.json")
+        kernel = config.negative.reconstruction()
         # A stopped evaluation goes on from the chains that it has done.
         identity = hashlib.sha256(file.read_bytes())
         identity.update(f"{data.content_hash} {self.temperatures} {self.seed}".encode())

@@ -1,6 +1,5 @@
 """What commands read from a run folder."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ from vrbm.data.dataset import Dataset
 from vrbm.model import GrandCanonicalRBM, storage
 from vrbm.training import checkpoint
 from vrbm.training.run import Run
+from vrbm.training.run_facts import read_facts
 
 
 def facts_of(folder: Path) -> dict[str, Any]:
@@ -16,8 +16,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
     run = Run(folder)
     if not run.facts.exists():
         raise FileNotFoundError(f"{folder} is no run folder: it has no run.json.")
-    facts: dict[str, Any] = json.loads(run.facts.read_text())
-    return facts
+    return read_facts(run.facts)
 
 
 def model_of(folder: Path) -> tuple[GrandCanonicalRBM, Path]:
@@ -35,6 +34,6 @@ def model_of(folder: Path) -> tuple[GrandCanonicalRBM, Path]:
 
 def data_of(facts: dict[str, Any], source: str | None) -> Dataset:
     """The data named by the user, or else those that the run began with."""
-    if source is None and "source" not in facts:
+    if source is None and facts.get("source") is None:
         raise ValueError("the run does not say where its data are: pass them by --data.")
     return find(source or facts["source"])

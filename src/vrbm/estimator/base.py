@@ -1,6 +1,7 @@
 """What both estimators have: the scikit-learn contract around a `GrandCanonicalRBM`."""
 
 from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Set
 from copy import copy
 from pathlib import Path
 from typing import Any, ClassVar
@@ -217,16 +218,19 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
     @property
     def components_(self) -> np.ndarray:
         """Weights W of the units in use, (`n_hidden_`, n_features)."""
+        check_is_fitted(self)
         return np.asarray(self.model_.W)
 
     @property
     def intercept_hidden_(self) -> np.ndarray:
         """Hidden biases b, (`n_hidden_`,)."""
+        check_is_fitted(self)
         return np.asarray(self.model_.b)
 
     @property
     def intercept_visible_(self) -> np.ndarray:
         """Visible biases c, (n_features,)."""
+        check_is_fitted(self)
         return np.asarray(self.model_.c)
 
     @property
@@ -261,6 +265,11 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         return None
 
     def _validated(self, X: Any, reset: bool) -> np.ndarray:
+        if isinstance(X, Mapping | Set | Iterator):
+            raise ValueError(
+                f"X is a {type(X).__name__}: pass an array, a data frame, a sparse matrix or a "
+                "list of rows, (n_samples, n_features)."
+            )
         X = validate_data(
             self,
             X,

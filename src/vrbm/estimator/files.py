@@ -3,17 +3,27 @@
 from dataclasses import asdict
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
+from vrbm import stored
 from vrbm.estimator.coding import Coding
 from vrbm.evaluation.likelihood import LogPartition
 from vrbm.evaluation.pruning import cut
 from vrbm.model import storage
+from vrbm.training.run_facts import check_record
 
 KIND = "vrbm estimator 1"
-PLAIN = ("n_features_in_", "n_hidden_", "mean_size_", "chemical_potential_", "n_iter_", "history_")
+#: Fitted attributes that are plain values, and their types.
+PLAIN = {
+    "n_features_in_": int,
+    "n_hidden_": int,
+    "mean_size_": float,
+    "chemical_potential_": float,
+    "n_iter_": int,
+    "history_": list[dict],
+}
 
 
 def save(estimator: Any, path: Path | str) -> None:
@@ -45,30 +55,69 @@ def save(estimator: Any, path: Path | str) -> None:
 
 
 def load(kind: Any, path: Path | str) -> Any:
-    """The estimator of a file, of the class `kind`."""
+    """The estimator of a file, of the class `kind`; all that it says is checked before."""
     arrays, header = storage.read(path, KIND)
-    if header["class"] != kind.__name__:
+    where = str(path)
+    name = stored.fact(header, "class", str, where)
+    if name != kind.__name__:
         raise ValueError(
-            f"{path} holds a {header['class']}, not a {kind.__name__}: "
-            f"call vrbm.{header['class']}.load."
+            f"{path} holds a {name[:60]}, not a {kind.__name__}: call the load of its class."
         )
-    settings = header["settings"]
-    whole = storage.restore(header["model"], arrays)
-    if isinstance(settings.get("potential"), dict):
-        settings["potential"] = whole.potential
-    estimator = kind(**settings)
-    for name, value in header["fitted"].items():
-        setattr(estimator, name, value)
-    if header["feature_names"] is not None:
-        estimator.feature_names_in_ = np.array(header["feature_names"], dtype=object)
-    kind_of_data, low, high = header["coding"]
-    estimator.coding_ = Coding(kind_of_data, np.array(low), np.array(high))
-    estimator.random_state_ = _generator(header["random"])
-    partition = header["partition"]
-    estimator._partition = None if partition is None else LogPartition(**partition)
-    estimator._whole, estimator._chains = whole, arrays["chains"]
+    chains = arrays.pop("chains", None)
+    whole = storage.restore(stored.fact(header, "model", dict, where), arrays, where)
+    width = whole.n_visible
+    estimator = kind(**_settings(kind, stored.fact(header, "settings", dict, where), whole, where))
+    fitted = stored.fact(header, "fitted", dict, where)
+    for attribute, hint in PLAIN.items():
+        setattr(estimator, attribute, stored.fact(fitted, attribute, hint, where))
+    for number, record in enumerate(estimator.history_, start=1):
+        check_record(record, f"record {number} in {path}")
+    if estimator.n_features_in_ != width or not 1 <= estimator.n_hidden_ <= whole.max_hidden:
+        raise ValueError(
+            f"{path} has {estimator.n_features_in_} columns and {estimator.n_hidden_} units in "
+            f"use, but weights of shape {whole.W.shape}: the file is damaged."
+        )
+    names = stored.fact(header, "feature_names", list[str] | None, where)
+    if names is not None:
+        if len(names) != width:
+            raise ValueError(f"{path} has {len(names)} names for {width} columns.")
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    estimator.coding_ = _coding(stored.fact(header, "coding", list, where), width, where)
+    estimator.random_state_ = _generator(stored.fact(header, "random", list | None, where), where)
+    partition = stored.fact(header, "partition", dict | None, where)
+    estimator._partition = (
+        None if partition is None else stored.built(LogPartition, partition, f"log Z in {path}")
+    )
+    expected = {"chains": (None, width)}
+    stored.tensors({} if chains is None else {"chains": chains}, expected, where)
+    estimator._whole, estimator._chains = whole, chains
     estimator.model_ = cut(whole, estimator.n_hidden_)
     return estimator
+
+
+def _settings(kind: Any, settings: dict[str, Any], whole: Any, where: str) -> dict[str, Any]:
+    """The parameters of an estimator, of their types; a potential is that of the model."""
+    hints = get_type_hints(kind.__init__) | {"potential": float | dict, "random_state": int | None}
+    for name in settings:
+        if name not in kind._get_param_names():
+            raise ValueError(f"{where} has {name[:60]!r}: {kind.__name__} has no such parameter.")
+        stored.fact(settings, name, hints[name], where)
+    if isinstance(settings.get("potential"), dict):
+        return settings | {"potential": whole.potential}
+    return settings
+
+
+def _coding(facts: list[Any], width: int, where: str) -> Coding:
+    kinds = ("±1", "0/1", "[0, 1]", "scaled")
+    match facts:
+        case [str(kind), list(low), list(high)] if (
+            kind in kinds
+            and len(low) == len(high) == width
+            and stored.fits([*low, *high], list[float])
+            and (np.array(low) < np.array(high)).all()
+        ):
+            return Coding(kind, np.array(low, float), np.array(high, float))
+    raise ValueError(f"{where} has no valid coding of {width} columns: the file is damaged.")
 
 
 def _described(random: np.random.RandomState) -> list[Any] | None:
@@ -80,8 +129,18 @@ def _described(random: np.random.RandomState) -> list[Any] | None:
     return [inner["key"].tolist(), inner["pos"], state["has_gauss"], state["gauss"]]
 
 
-def _generator(state: list[Any] | None) -> np.random.RandomState:
+def _generator(state: list[Any] | None, where: str) -> np.random.RandomState:
+    """The generator where it stood; a position beyond its key would read foreign memory."""
     random = np.random.RandomState()
-    if state is not None:
-        random.set_state(("MT19937", *state))
-    return random
+    match state:
+        case None:
+            return random
+        case [list(key), int(position), 0 | 1 as has_gauss, float(gauss)] if (
+            len(key) == 624
+            and stored.fits(key, list[int])
+            and all(0 <= word < 1 << 32 for word in key)
+            and 0 <= position <= 624
+        ):
+            random.set_state(("MT19937", np.array(key, np.uint32), position, has_gauss, gauss))
+            return random
+    raise ValueError(f"{where} has no valid random state: the file is damaged.")

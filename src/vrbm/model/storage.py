@@ -3,7 +3,6 @@
 import json
 from dataclasses import fields
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import jax.numpy as jnp
@@ -12,12 +11,24 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 import vrbm
+from vrbm import stored
 from vrbm.files import atomic
-from vrbm.model import potential as potentials
-from vrbm.model import units
+from vrbm.model.potential import (
+    Constant,
+    Custom,
+    FixedSize,
+    Local,
+    Penalizing,
+    Potential,
+    Unbounded,
+)
 from vrbm.model.rbm import GrandCanonicalRBM
+from vrbm.model.units import Binary, Spin
 
 KIND = "vrbm model 1"
+#: All that a file may name.
+POTENTIALS = {kind.__name__: kind for kind in (Penalizing, Constant, Unbounded, FixedSize, Local)}
+UNITS = {kind.__name__: kind for kind in (Spin, Binary)}
 
 
 def save(model: GrandCanonicalRBM, path: Path | str) -> None:
@@ -29,7 +40,7 @@ def save(model: GrandCanonicalRBM, path: Path | str) -> None:
 def load(path: Path | str) -> GrandCanonicalRBM:
     """Read a model that `save` wrote."""
     arrays, header = read(path, KIND)
-    return restore(header["model"], arrays)
+    return restore(stored.fact(header, "model", dict, str(path)), arrays, str(path))
 
 
 def describe(model: GrandCanonicalRBM) -> dict[str, Any]:
@@ -41,44 +52,39 @@ def describe(model: GrandCanonicalRBM) -> dict[str, Any]:
     }
 
 
-def describe_potential(potential: potentials.Potential) -> dict[str, Any]:
+def describe_potential(potential: Potential) -> dict[str, Any]:
     """The name and the settings of a potential."""
     facts: dict[str, Any] = {"name": type(potential).__name__}
-    if getattr(potentials, facts["name"], None) is not type(potential):
+    if isinstance(potential, Custom):
+        raise ValueError(
+            f"potential {potential.function!r} is a function, which a file cannot hold: "
+            "save W, b and c yourself."
+        )
+    if POTENTIALS.get(facts["name"]) is not type(potential):
         raise ValueError(
             f"potential {facts['name']} is a class of your own, which a file cannot hold: "
             "save W, b and c yourself."
         )
     for field in fields(potential):
         value = getattr(potential, field.name)
-        if callable(value):
-            raise ValueError(
-                f"potential {value!r} is a function, which a file cannot hold: "
-                "save W, b and c yourself."
-            )
         if field.init:
             # 0.2 in place of 0.20000000298023224, which is the same number in float32.
             facts[field.name] = value if isinstance(value, bool) else float(str(np.asarray(value)))
     return facts
 
 
-def restore(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> GrandCanonicalRBM:
-    """The model of these facts and arrays."""
-    settings = dict(facts["potential"])
-    potential = _named(potentials, settings.pop("name"))(**settings)
-    W, b, c = (jnp.asarray(arrays[name]) for name in "Wbc")
-    visible, hidden = (_named(units, facts[layer])() for layer in ("visible", "hidden"))
-    return GrandCanonicalRBM(W, b, c, visible, hidden, potential)
-
-
-def _named(module: ModuleType, name: str) -> Any:
-    """A class of the package by its name."""
-    if not hasattr(module, name):
-        raise ValueError(
-            f"the file needs {name}, which {module.__name__} does not have: "
-            "it was written by a newer version, or with a class of your own."
-        )
-    return getattr(module, name)
+def restore(facts: dict[str, Any], arrays: dict[str, np.ndarray], where: str) -> GrandCanonicalRBM:
+    """The model of these facts and arrays; `where` says in errors what holds them."""
+    potential = stored.restored(POTENTIALS, facts.get("potential"), f"the potential in {where}")
+    visible, hidden = (
+        stored.restored(UNITS, {"name": facts.get(layer)}, f"the {layer} units in {where}")
+        for layer in ("visible", "hidden")
+    )
+    found = stored.tensors(arrays, {"W": (None, None), "b": (None,), "c": (None,)}, where)
+    try:
+        return GrandCanonicalRBM(**found, visible=visible, hidden=hidden, potential=potential)
+    except ValueError as error:
+        raise ValueError(f"{where} holds no valid model: {error}") from error
 
 
 def write(path: Path | str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
@@ -97,15 +103,16 @@ def read(path: Path | str, kind: str) -> tuple[dict[str, np.ndarray], dict[str, 
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise ValueError(f"{path} is no whole safetensors file ({error}).") from error
+    except (SafetensorError, TypeError, ValueError, KeyError, OverflowError) as error:
+        raise ValueError(f"{path} is no whole safetensors file of numbers ({error}).") from error
     for name, array in arrays.items():
         if array.dtype == np.float64 and jnp.zeros(0).dtype != np.float64:
             raise ValueError(
                 f"{path} holds {name} in float64, which JAX has switched off: "
                 'run jax.config.update("jax_enable_x64", True) first.'
             )
-    header = json.loads(metadata.get("vrbm", "{}"))
+    header = stored.parse(metadata.get("vrbm", "{}"), f"the header of {path}")
     if header.get("kind") != kind:
-        raise ValueError(f"{path} holds {header.get('kind', 'no vrbm file')!r}; expected {kind!r}.")
+        found = header.get("kind", "no vrbm file")
+        raise ValueError(f"{path} holds {str(found)[:60]!r}; expected {kind!r}.")
     return arrays, header

@@ -9,13 +9,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from vrbm import stored
 from vrbm.model import GrandCanonicalRBM, storage
-from vrbm.training import negative, tempered
 from vrbm.training.config import Config
 from vrbm.training.loop import TrainState, start
+from vrbm.training.negative import Gibbs, MeanField, NegativePhase, Persistent
 from vrbm.training.optimizer import Optimizer
+from vrbm.training.tempered import Tempered
+from vrbm.typing import RandomKey
 
-KIND = "vrbm checkpoint 1"
+KIND = "vrbm checkpoint 2"
+#: All negative phases that a file may name.
+KERNELS = {kind.__name__: kind for kind in (MeanField, Gibbs, Persistent, Tempered)}
 
 
 def save(path: Path | str, state: TrainState, config: Config, data_hash: str) -> None:
@@ -38,34 +43,90 @@ def save(path: Path | str, state: TrainState, config: Config, data_hash: str) ->
 def load(path: Path | str, data: Any, data_hash: str) -> tuple[TrainState, Config]:
     """Read a state and its settings, to go on with the same data."""
     arrays, header = storage.read(path, KIND)
-    if header["data"] != data_hash:
+    where = str(path)
+    if (began_with := stored.fact(header, "data", str, where)) != data_hash:
         raise ValueError(
-            f"{path} belongs to data with hash {header['data'][:12]}…, but the data given have "
+            f"{path} belongs to data with hash {began_with[:12]}…, but the data given have "
             f"{data_hash[:12]}…: pass the data that the training began with."
         )
-    config = restore(header["config"])
-    parameters = {name: arrays[f".carry.model.{name}"] for name in "Wbc"}
-    model = storage.restore(header["model"], parameters)
-    key = jax.random.wrap_key_data(jnp.asarray(arrays.pop("key")), impl=header["key"])
+    config = restore(stored.fact(header, "config", dict, where), where)
+    epoch, width = (stored.fact(header, name, int, where) for name in ("epoch", "width"))
+    model = _model(arrays, header, where)
+    if not (0 <= epoch <= config.epochs and 1 <= width <= model.max_hidden):
+        raise ValueError(
+            f"{path} has epoch {epoch} of {config.epochs} and a window of {width} of "
+            f"{model.max_hidden} units: the file is damaged."
+        )
+    key = _key(arrays.pop("key", None), stored.fact(header, "key", str, where), where)
+    _check_claims(arrays, model, config, key, where)
     blank = start(model, data, config, key)
-    names = list(_named(blank))
-    if set(names) != set(arrays):
-        differ = sorted(set(names) ^ set(arrays))
+    expected = _named(blank)
+    if set(expected) != set(arrays):
+        differ = sorted(set(expected) ^ set(arrays))
         raise ValueError(
             f"{path} does not fit its own settings, it differs in {differ[:3]}: another version of "
             "vrbm may have written it. vrbm.training.checkpoint.load_model reads its model."
         )
-    leaves = [jnp.asarray(arrays[name]) for name in names]
+    for name, blank_leaf in expected.items():
+        found = arrays[name]
+        if (found.shape, found.dtype) != (blank_leaf.shape, blank_leaf.dtype):
+            raise ValueError(
+                f"{path} has {name} of shape {found.shape} and type {found.dtype}, but its "
+                f"settings need {blank_leaf.shape} and {blank_leaf.dtype}: the file is damaged."
+            )
+        if not np.isfinite(found).all():
+            raise ValueError(f"{path} has numbers in {name} that are not finite.")
+    leaves = [jnp.asarray(arrays[name]) for name in expected]
     carry = jax.tree.unflatten(jax.tree.structure(blank.carry), leaves)
-    return TrainState(carry, key, header["epoch"], header["width"]), config
+    return TrainState(carry, key, epoch, width), config
+
+
+def _check_claims(
+    arrays: dict[str, np.ndarray],
+    model: GrandCanonicalRBM,
+    config: Config,
+    key: RandomKey,
+    where: str,
+) -> None:
+    """Raise if chains or directions are not as many as the settings claim, before any is made."""
+    stiff = sum(name.startswith(".carry.stiff.directions") for name in arrays) // 3
+    row = jnp.zeros((1, model.n_visible), model.W.dtype)
+    try:
+        claimed = jax.eval_shape(config.negative.start, model, row, key)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{where} has chains that no memory holds ({error}).") from error
+    sizes = sorted(leaf.size for leaf in jax.tree.leaves(claimed))
+    found = sorted(x.size for name, x in arrays.items() if name.startswith(".carry.negative"))
+    if stiff != config.stiff or sizes != found:
+        raise ValueError(
+            f"{where} does not hold the chains and stiff directions that its settings claim: "
+            "the file is damaged."
+        )
 
 
 def load_model(path: Path | str) -> GrandCanonicalRBM:
     """The model of a checkpoint, without what is needed to go on."""
     arrays, header = storage.read(path, KIND)
-    return storage.restore(
-        header["model"], {name: arrays[f".carry.model.{name}"] for name in "Wbc"}
-    )
+    return _model(arrays, header, str(path))
+
+
+def _model(arrays: dict[str, np.ndarray], header: dict[str, Any], where: str) -> GrandCanonicalRBM:
+    prefix = ".carry.model."
+    parameters = {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
+    return storage.restore(stored.fact(header, "model", dict, where), parameters, where)
+
+
+def _key(data: np.ndarray | None, impl: str, where: str) -> RandomKey:
+    if data is None or data.dtype != np.uint32:
+        raise ValueError(f"{where} lacks its random key: the file is not whole.")
+    try:
+        return jax.random.wrap_key_data(jnp.asarray(data), impl=impl)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{where} has no valid random key ({error}).") from error
 
 
 def _named(state: TrainState) -> dict[str, Any]:
@@ -82,16 +143,25 @@ def describe(config: Config) -> dict[str, Any]:
     return facts
 
 
-def describe_kernel(kernel: negative.NegativePhase) -> dict[str, Any]:
+def describe_kernel(kernel: NegativePhase) -> dict[str, Any]:
     """The name and the settings of a negative phase."""
+    if KERNELS.get(type(kernel).__name__) is not type(kernel):
+        raise ValueError(
+            f"negative is {type(kernel).__name__}, a class of your own, which a file cannot hold: "
+            "train by vrbm.training.train, and save the model."
+        )
     settings = {field.name: getattr(kernel, field.name) for field in dataclasses.fields(kernel)}
     return {"name": type(kernel).__name__, **settings}
 
 
-def restore(facts: dict[str, Any]) -> Config:
-    """Settings from plain facts."""
-    settings = dict(facts["negative"])
-    name = settings.pop("name")
-    kernel = getattr(tempered if name == "Tempered" else negative, name)(**settings)
-    rest = {key: value for key, value in facts.items() if key not in ("negative", "optimizer")}
-    return Config(negative=kernel, optimizer=Optimizer(**facts["optimizer"]), **rest)
+def restore(facts: dict[str, Any], where: str) -> Config:
+    """Settings from plain facts; `where` says in errors what holds them."""
+    settings = stored.fact(facts, "optimizer", dict, f"the settings in {where}")
+    parts = {
+        "negative": stored.restored(
+            KERNELS, facts.get("negative"), f"the negative phase in {where}"
+        ),
+        "optimizer": stored.built(Optimizer, settings, f"the optimizer in {where}"),
+    }
+    found: Config = stored.built(Config, facts | parts, f"the settings in {where}")
+    return found

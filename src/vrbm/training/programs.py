@@ -24,5 +24,5 @@ def release_if_many() -> None:
     except (OSError, ValueError):  # systems without such a limit, or that do not tell
         return
     if used > SHARE * limit:
-        jax.clear_caches()
+        jax.clear_caches()  # type: ignore[no-untyped-call]
         gc.collect()
