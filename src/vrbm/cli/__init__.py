@@ -3,25 +3,30 @@
 A subcommand is imported when it is called, so that `vrbm --help` answers at once.
 """
 
+import errno
 import sys
 from importlib import import_module
 
-import tyro
-
 import vrbm
+from vrbm.cli import process
 
 #: Name: module and class, and what it does in a line.
 COMMANDS = {
     "demo": ("vrbm.cli.reproduce:Demo", "The quick Ising study: two minutes, a table, a report."),
     "data": ("vrbm.cli.data:Data", "Make or describe a data set."),
     "train": ("vrbm.cli.train:Train", "Train a model, in a run folder."),
-    "resume": ("vrbm.cli.train:Resume", "Go on with a run that was stopped."),
+    "resume": ("vrbm.cli.train:Resume", "Resume a run that was stopped."),
     "evaluate": ("vrbm.cli.evaluate:Evaluate", "Reconstruction and likelihood of a run."),
     "sample": ("vrbm.cli.sample:Sample", "Draw samples of a run's model, free or clamped."),
     "reproduce": ("vrbm.cli.reproduce:Reproduce", "An experiment of the paper, whole."),
     "report": ("vrbm.cli.report:Report", "Write a run or a study as one HTML file."),
     "info": ("vrbm.cli.info:Info", "Print versions and devices."),
 }
+
+
+def console() -> None:
+    """The `vrbm` command as a process of its own."""
+    process.run(main)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,17 +42,20 @@ def main(arguments: list[str] | None = None) -> int:
     if name not in COMMANDS:
         print(f"vrbm: there is no command {name!r}.\n\n{usage()}", file=sys.stderr)
         return 2
+    import tyro
+
+    from vrbm.files import DEVICE, CannotWrite
+
     module, command = COMMANDS[name][0].split(":")
     kind = getattr(import_module(module), command)
     settings = (tyro.conf.OmitSubcommandPrefixes,)
     try:
         tyro.cli(kind, prog=f"vrbm {name}", args=arguments[1:], config=settings).run()
     except (ValueError, OSError, FloatingPointError) as error:
+        if isinstance(error, OSError) and error.errno in (errno.EPIPE, *DEVICE):
+            raise  # not a file: standard output
         print(f"vrbm: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("vrbm: stopped.", file=sys.stderr)
-        return 130
+        return process.CANNOT_WRITE if isinstance(error, CannotWrite) else 2
     return 0
 
 
@@ -64,5 +72,8 @@ def usage() -> str:
             *lines,
             "",
             "vrbm COMMAND --help tells more.",
+            "",
+            "exit status: 0 done, 2 wrong call or input, 74 a file could not be written,",
+            "128 + n stopped by signal n (Ctrl-C: 130).",
         ]
     )

@@ -11,6 +11,7 @@ from rich.progress import Progress
 from rich.table import Table
 from tyro.conf import Positional
 
+from vrbm.cli import process
 from vrbm.cli.run_folder import data_of, facts_of, model_of
 from vrbm.evaluation.likelihood import LogPartition
 from vrbm.evaluation.scores import Scores, SplitScores, scores
@@ -41,7 +42,8 @@ class Evaluate:
         model, file = model_of(self.folder)
         data = data_of(facts, self.data)
         kernel = checkpoint.restore(facts["config"]).negative.reconstruction()
-        # A stopped evaluation goes on from the chains that it has done.
+        # A stopped evaluation resumes from the chains that it has done.
+        process.advice = "To resume, repeat the command.".format
         identity = hashlib.sha256(file.read_bytes())
         identity.update(f"{data.content_hash} {self.temperatures} {self.seed}".encode())
         chains = self.folder / f"annealing-{identity.hexdigest()[:12]}"
@@ -74,7 +76,7 @@ class Evaluate:
         with atomic(path) as temporary:
             temporary.write_text(json.dumps(finite(written), indent=1, ensure_ascii=False))
         for done in self.folder.glob(f"{chains.name}*"):
-            done.unlink()
+            done.unlink(missing_ok=True)  # another evaluation may have
         console.print(f"wrote {path}", soft_wrap=True)
 
 

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -139,13 +140,14 @@ def fit(
     data = Dataset("X", rows.domain, v.astype(rows.domain.dtype))
     state = _start(model, config, chains, key)
     history = []
-    records: Iterator[Record] = train(None, data, config, state=state, observed=observed)
-    if settings.show is not None:
-        records = shown(records, settings.show, settings.epochs)
     try:
-        for record in records:
-            state = record.state
-            history.append(record.facts())
+        with closing(train(None, data, config, state=state, observed=observed)) as trained:
+            records: Iterator[Record] = trained
+            if settings.show is not None:
+                records = shown(trained, settings.show, settings.epochs)
+            for record in records:
+                state = record.state
+                history.append(record.facts())
     except KeyboardInterrupt:
         warnings.warn(
             f"fit was interrupted in epoch {state.epoch + 1} of {settings.epochs}: the model is "

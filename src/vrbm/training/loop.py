@@ -1,7 +1,8 @@
 """The training loop: a generator of records that prints and writes nothing."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -135,7 +136,7 @@ def train(
     optimizer: optax.GradientTransformation | None = None,
     callbacks: Iterable[Callable[[Record], bool | None]] = (),
     observed: Observed | None = None,
-) -> Iterator[Record]:
+) -> Generator[Record, None, None]:
     """Train, and yield a record after each epoch.
 
     Parameters
@@ -191,7 +192,7 @@ def _records(
     optimizer: optax.GradientTransformation | None,
     callbacks: list[Callable[[Record], bool | None]],
     observed: Observed,
-) -> Iterator[Record]:
+) -> Generator[Record, None, None]:
     source = _source(state, data, config, in_memory=jax.tree.leaves(observed) != [])
     if observed.missing is not None and state.carry.completed is None:
         rows = jnp.asarray(encoded(state.model.visible, data.train, data.domain))
@@ -210,24 +211,25 @@ def _records(
     )
     monitor = Monitor(state.model, data, config)
     keys = Keys(state.key)
-    while state.epoch < config.epochs:
-        began = time.perf_counter()
-        state, summary, look, largest_steps = _epoch(
-            state, keys, source, config, rules, monitor, observed
-        )
-        last_step = state.epoch * source.batches - 1
-        record = Record(
-            epoch=state.epoch,
-            learning_rate=float(rate(last_step)) if optimizer is None else None,
-            seconds=time.perf_counter() - began,
-            state=state,
-            **monitor.finish(state.model, state.key, look, largest_steps),
-            **summary,
-        )
-        stop = any([bool(callback(record)) for callback in callbacks])  # noqa: C419 (call them all)
-        yield record
-        if stop:
-            return
+    with closing(source):
+        while state.epoch < config.epochs:
+            began = time.perf_counter()
+            state, summary, look, largest_steps = _epoch(
+                state, keys, source, config, rules, monitor, observed
+            )
+            last_step = state.epoch * source.batches - 1
+            record = Record(
+                epoch=state.epoch,
+                learning_rate=float(rate(last_step)) if optimizer is None else None,
+                seconds=time.perf_counter() - began,
+                state=state,
+                **monitor.finish(state.model, state.key, look, largest_steps),
+                **summary,
+            )
+            stop = any([bool(callback(record)) for callback in callbacks])  # noqa: C419 (call them all)
+            yield record
+            if stop:
+                return
 
 
 def _epoch(
