@@ -5,11 +5,32 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import vrbm
 
 SOURCE = str(Path(vrbm.__file__).parents[1])
+
+
+@contextmanager
+def started(*arguments, ignored=(), **options):
+    """A process that gets all signals but those ignored; killed if it is still there."""
+    numbers = (signal.SIGINT, signal.SIGHUP)
+    own = [signal.getsignal(number) for number in numbers]
+    for number in numbers:  # a signal that is ignored stays so in children, any other does not
+        default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, signal.SIG_IGN if number in ignored else default)
+    try:
+        process = start(*arguments, **options)
+    finally:
+        for number, handler in zip(numbers, own, strict=True):
+            signal.signal(number, handler)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def start(*arguments, **options):

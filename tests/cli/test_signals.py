@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import vrbm
-from tests.cli.commands import catches_signals, run, start, wait_for
+from tests.cli.commands import catches_signals, run, started, wait_for
 from vrbm.data.digits import digits
 from vrbm.training import Config, train
 from vrbm.training.run import Run
@@ -29,14 +29,14 @@ def stopped(folder, number, moment):
 
     Counted from when the process watches for signals; negative: from its first checkpoint on.
     """
-    process = start("train", "--out", folder, *ENDLESS, "--checkpoint-seconds", 0.1)
-    wait_for(lambda: catches_signals(process), process)
-    if moment < 0:
-        wait_for(Run(folder).checkpoint.exists, process)
-    time.sleep(abs(moment))
-    process.send_signal(number)
-    out, err = process.communicate(timeout=20)
-    return process.returncode, out, err
+    with started("train", "--out", folder, *ENDLESS, "--checkpoint-seconds", 0.1) as process:
+        wait_for(lambda: catches_signals(process), process)
+        if moment < 0:
+            wait_for(Run(folder).checkpoint.exists, process)
+        time.sleep(abs(moment))
+        process.send_signal(number)
+        out, err = process.communicate(timeout=20)
+        return process.returncode, out, err
 
 
 def check(folder, number, status, err):
@@ -81,24 +81,19 @@ def test_a_hundred_interrupts_at_random_moments(tmp_path):
 
 def test_a_signal_that_was_ignored_stays_so(tmp_path):
     """As under nohup."""
-    process = start(
-        "train", "--out", tmp_path / "run", *ENDLESS,
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
-    )  # fmt: skip
-    wait_for(lambda: catches_signals(process), process)
-    process.send_signal(signal.SIGHUP)
-    time.sleep(0.3)
-    assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    with started("train", "--out", tmp_path, *ENDLESS, ignored=[signal.SIGHUP]) as process:
+        wait_for(lambda: catches_signals(process), process)
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.3)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
     assert process.returncode == 130
     assert "SIGINT" in err
 
 
 def test_a_terminal_gets_its_cursor_back_and_nothing_after_the_sentence(tmp_path):
     ours, theirs = pty.openpty()
-    process = start("train", "--out", tmp_path / "run", *ENDLESS, stdout=theirs, stderr=theirs)
-    os.close(theirs)
     shown = []
 
     def read():
@@ -110,9 +105,11 @@ def test_a_terminal_gets_its_cursor_back_and_nothing_after_the_sentence(tmp_path
 
     reader = threading.Thread(target=read)
     reader.start()
-    wait_for(lambda: any("ε".encode() in piece for piece in shown), process)
-    process.send_signal(signal.SIGINT)
-    process.wait(timeout=20)
+    with started("train", "--out", tmp_path, *ENDLESS, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        wait_for(lambda: any("ε".encode() in piece for piece in shown), process)
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=20)
     reader.join()
     os.close(ours)
     *_, last, rest = b"".join(shown).decode().split("\r\n")
