@@ -61,8 +61,9 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Hold the lock of the folder, which is made if it is not there."""
+    """Hold the lock of the folder, which is made if need be, and removed again if left empty."""
     path = folder / NAME
+    is_new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = _locked(path)
@@ -79,6 +80,8 @@ def held(folder: Path) -> Iterator[None]:
         with contextlib.suppress(OSError):
             if descriptor.is_open:  # else a child by fork, which holds nothing
                 path.unlink()
+                if is_new:
+                    folder.rmdir()  # where nothing came of it
         descriptor.close()
 
 

@@ -4,6 +4,7 @@ A subcommand is imported when it is called, so that `vrbm --help` answers at onc
 """
 
 import errno
+import os
 import sys
 from importlib import import_module
 
@@ -56,7 +57,32 @@ def main(arguments: list[str] | None = None) -> int:
             raise  # not a file: standard output
         print(f"vrbm: {error}", file=sys.stderr)
         return process.CANNOT_WRITE if isinstance(error, CannotWrite) else 2
+    except (MemoryError, RuntimeError, AssertionError) as error:
+        if (sentence := _explained(error)) is None:
+            raise
+        print(f"vrbm: {sentence}", file=sys.stderr)
+        return 2
     return 0
+
+
+def _explained(error: Exception) -> str | None:
+    """A lack of memory, or of the device that was asked for, as a sentence."""
+    words = " ".join(str(error).split())
+    if isinstance(error, MemoryError) or words.startswith("RESOURCE_EXHAUSTED"):
+        return f"there is not enough memory ({words or 'MemoryError'}): ask for less at a time."
+    asked = os.environ.get("JAX_PLATFORMS")
+    if asked and not _has_devices():
+        return f"JAX_PLATFORMS is {asked!r}, which JAX does not find here: try cpu, or unset it."
+    return None
+
+
+def _has_devices() -> bool:
+    import jax
+
+    try:
+        return bool(jax.devices())
+    except (RuntimeError, AssertionError):  # the second where a plugin is missing
+        return False
 
 
 def usage() -> str:

@@ -16,6 +16,7 @@ from vrbm.cli.run_folder import data_of, facts_of, model_of
 from vrbm.evaluation.likelihood import LogPartition
 from vrbm.evaluation.scores import Scores, SplitScores, scores
 from vrbm.files import atomic, finite
+from vrbm.model import checks
 from vrbm.training import checkpoint
 
 
@@ -53,7 +54,7 @@ class Evaluate:
             result = scores(
                 model,
                 data,
-                jax.random.key(self.seed),
+                jax.random.key(checks.seed(self.seed)),
                 kernel=kernel,
                 chains=self.chains,
                 temperatures=self.temperatures,

@@ -26,6 +26,7 @@ from vrbm.model import (
     Penalizing,
     Spin,
     Unbounded,
+    checks,
 )
 from vrbm.training import Config, EarlyStopping, Record, growth
 from vrbm.training.run import Run
@@ -79,7 +80,7 @@ class Train:
         run.check_new()
         data = find(self.data)
         given = {"weight_scale": self.weight_scale, "bias_scale": self.bias_scale}
-        start_key, key = jax.random.split(jax.random.key(self.seed))
+        start_key, key = jax.random.split(jax.random.key(checks.seed(self.seed)))
         model = GrandCanonicalRBM.initialize(
             start_key,
             data.n_visible,

@@ -11,12 +11,13 @@ import jax
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from vrbm import memory
 from vrbm.data.dataset import Dataset, Domain
 from vrbm.estimator import completion
 from vrbm.estimator.progress import shown
 from vrbm.model import Binary, GrandCanonicalRBM, Potential, layer_size
 from vrbm.model.random import fold_in, key_of_seed
-from vrbm.training import Config, Optimizer, Persistent, Record, TrainState, growth, train
+from vrbm.training import Config, Optimizer, Persistent, Record, TrainState, growth, needs, train
 from vrbm.training.gradient import parameters
 from vrbm.training.observed import Observed
 from vrbm.training.step import Carry
@@ -69,6 +70,11 @@ def initial(
 ) -> GrandCanonicalRBM:
     """Small random weights, and visible biases from the means of the columns."""
     n, width = rows.v.shape
+    memory.require(
+        3 * units * width * rows.v.itemsize,
+        f"a model with {units} hidden units and {width} columns",
+        "take fewer units",
+    )
     known = ~np.isnan(rows.v)
     share = known * (np.ones(n) if rows.weights is None else rows.weights)[:, None]
     mean = (share * np.where(known, rows.v, 0)).sum(axis=0) / share.sum(axis=0)
@@ -128,6 +134,7 @@ def fit(
         # Idle units that earn log 2 leave the bound of the window open.
         window=model.potential.absorb_log2,
     )
+    needs.require(model, len(rows.v), config)
     missing = np.isnan(rows.v)
     v, observed = rows.v, Observed()
     if rows.weights is not None:

@@ -14,7 +14,7 @@ import optax
 from vrbm.data.dataset import Dataset
 from vrbm.model import GrandCanonicalRBM, checks
 from vrbm.model.random import Keys
-from vrbm.training import growth, resting, step, stiffness, window
+from vrbm.training import growth, needs, resting, step, stiffness, window
 from vrbm.training.config import Config
 from vrbm.training.gradient import parameters
 from vrbm.training.guards import Diverged, Phase
@@ -366,7 +366,7 @@ def _source(state: TrainState, data: Dataset, config: Config, in_memory: bool) -
 
 
 def _check(model: GrandCanonicalRBM, data: Dataset, config: Config) -> None:
-    """The data fit the model, and a limit belongs to a layer without an end that is within it."""
+    """The data fit the model, a limit is that of an unbounded layer within it, and all fits."""
     if data.n_visible != model.n_visible:
         raise ValueError(
             f"data {data.name!r} has {data.n_visible} values in a row, but the model has "
@@ -383,3 +383,4 @@ def _check(model: GrandCanonicalRBM, data: Dataset, config: Config) -> None:
             f"max_units is {most}, but the model begins with {model.max_hidden} hidden units: "
             "begin with fewer, or allow more."
         )
+    needs.require(model, len(data.train), config)
