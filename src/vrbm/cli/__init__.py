@@ -6,6 +6,7 @@ A subcommand is imported when it is called, so that `vrbm --help` answers at onc
 import errno
 import os
 import sys
+import warnings
 from importlib import import_module
 
 import vrbm
@@ -51,7 +52,9 @@ def main(arguments: list[str] | None = None) -> int:
     kind = getattr(import_module(module), command)
     settings = (tyro.conf.OmitSubcommandPrefixes,)
     try:
-        tyro.cli(kind, prog=f"vrbm {name}", args=arguments[1:], config=settings).run()
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn  # type: ignore[assignment]
+            tyro.cli(kind, prog=f"vrbm {name}", args=arguments[1:], config=settings).run()
     except (ValueError, OSError, FloatingPointError) as error:
         if isinstance(error, OSError) and error.errno in (errno.EPIPE, *DEVICE):
             raise  # not a file: standard output
@@ -63,6 +66,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"vrbm: {sentence}", file=sys.stderr)
         return 2
     return 0
+
+
+def _warn(message: Warning | str, *where: object) -> None:
+    print(f"vrbm: warning: {message}", file=sys.stderr)
 
 
 def _explained(error: Exception) -> str | None:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from vrbm.model import GrandCanonicalRBM, storage
-from vrbm.training import negative, tempered
+from vrbm.training import arithmetic, negative, tempered
 from vrbm.training.config import Config
 from vrbm.training.loop import TrainState, start
 from vrbm.training.optimizer import Optimizer
@@ -31,6 +31,7 @@ def save(path: Path | str, state: TrainState, config: Config, data_hash: str) ->
         "width": state.width,
         "key": str(jax.random.key_impl(state.key)),
         "versions": {"jax": jax.__version__, "python": platform.python_version()},
+        "arithmetic": arithmetic.facts(),
     }
     storage.write(path, arrays, header)
 
@@ -43,6 +44,7 @@ def load(path: Path | str, data: Any, data_hash: str) -> tuple[TrainState, Confi
             f"{path} belongs to data with hash {header['data'][:12]}…, but the data given have "
             f"{data_hash[:12]}…: pass the data that the training began with."
         )
+    arithmetic.compare(header.get("arithmetic"), path)
     config = restore(header["config"])
     parameters = {name: arrays[f".carry.model.{name}"] for name in "Wbc"}
     model = storage.restore(header["model"], parameters)
