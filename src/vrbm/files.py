@@ -1,8 +1,9 @@
 """Files that are whole or absent: written under a temporary name, flushed, renamed."""
 
+import errno
 import math
 import os
-import tempfile
+import secrets
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -12,28 +13,75 @@ from typing import Any
 
 import numpy as np
 
+#: Errors of a device, not of a path: no space, over quota, file too large, broken, read-only.
+DEVICE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS})
+#: Temporary files of this process: a process that ends abruptly removes them first.
+unfinished: set[Path] = set()
+
+
+class CannotWrite(OSError):
+    """A file could not be written. What was at its path before is still there."""
+
+    def __init__(self, path: Path, cause: Exception) -> None:
+        reason = cause.strerror if isinstance(cause, OSError) and cause.strerror else str(cause)
+        super().__init__(f"{path} could not be written: {reason}.")
+
+    def explained(self, more: str) -> "CannotWrite":
+        """The same, with a sentence more."""
+        self.args = (f"{self} {more}",)
+        return self
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Errors of the device inside the block become `CannotWrite`."""
+    try:
+        yield
+    except CannotWrite:
+        raise
+    except OSError as error:
+        if error.errno in DEVICE:
+            raise CannotWrite(path, error) from error
+        raise
+
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
     """A temporary path beside `path`; renamed to it when the block ends well, else removed.
 
     Two processes may write the same path at once: each has its own temporary file, and the last
-    rename wins with a whole file.
+    rename wins with a whole file. A file that is replaced leaves its mode to the new one, and a
+    symbolic link stays: the file that it names is replaced.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise ValueError(f"{path} is no regular file: choose another path.")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    _create(temporary, path)
+    unfinished.add(temporary)
     try:
-        yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
-        temporary.replace(path)
+        with writing(path):
+            yield temporary
+        try:
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
+            if target.exists():
+                temporary.chmod(target.stat().st_mode & 0o7777)
+            temporary.replace(target)
+        except OSError as error:
+            raise CannotWrite(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
+        unfinished.discard(temporary)
+
+
+def _create(temporary: Path, path: Path) -> None:
+    """An empty file with the mode that the umask leaves to new files."""
+    try:
+        temporary.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except OSError as error:
+        raise CannotWrite(path, error) from error
 
 
 def finite(value: Any) -> Any:

@@ -2,19 +2,18 @@
 
 import json
 import os
-import random
-import signal
-import subprocess
-import sys
-import time
 
 import jax
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from safetensors import SafetensorError
 
 import vrbm
 from vrbm.data.digits import digits
+from vrbm.files import CannotWrite
+from vrbm.lock import InUse
+from vrbm.model import storage
 from vrbm.training import (
     Config,
     Diverged,
@@ -167,8 +166,6 @@ def test_divergence_names_the_last_good_checkpoint(tmp_path):
 
 
 def test_a_full_disk_leaves_the_last_checkpoint(tmp_path, monkeypatch):
-    from vrbm.model import storage
-
     data = digits()
     run = Run(tmp_path / "run")
     follow = run.begin(model_of(data), data, CONFIGS[0], KEY, every_seconds=0.0)
@@ -186,50 +183,113 @@ def test_a_full_disk_leaves_the_last_checkpoint(tmp_path, monkeypatch):
     assert not list(run.folder.glob(".*"))
 
 
-@pytest.mark.slow
-def test_killed_ten_times_at_random_moments_a_run_ends_the_same(tmp_path):
-    """SIGKILL from outside, at moments from before the first checkpoint to the middle of epochs."""
-    command = os.path.join(os.path.dirname(sys.executable), "vrbm")
-    settings = ["--data", "digits", "--epochs", "400", "--checkpoint-seconds", "0.05",
-                "--centred", "persistent", "--k", "2", "--chains", "50"]  # fmt: skip
-    whole = tmp_path / "whole"
-    subprocess.run([command, "train", "--out", whole, *settings], check=True, capture_output=True)
-    run = Run(tmp_path / "killed")
-    random.seed(0)
-    kills = 0
-    while True:
-        begin = run.checkpoint.exists()
-        arguments = (
-            ["resume", run.folder, "--checkpoint-seconds", "0.05"]
-            if begin
-            else ["train", "--out", run.folder, *settings]
-        )
-        process = subprocess.Popen(
-            [command, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        if kills == 10:
-            assert process.wait() == 0
-            break
-        if kills:  # let it come to its own epochs, then a random moment more
-            seen = run.checkpoint.stat().st_mtime_ns if run.checkpoint.exists() else 0
-            while process.poll() is None and (
-                not run.checkpoint.exists() or run.checkpoint.stat().st_mtime_ns == seen
-            ):
-                time.sleep(0.01)
-        time.sleep(random.uniform(0, 0.15))
-        assert process.poll() is None, "the run ended before it was killed ten times"
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        kills += 1
-    expected, found = (vrbm.load(Run(folder).model) for folder in (whole, run.folder))
-    for name in "Wbc":
-        assert_array_equal(getattr(found, name), getattr(expected, name))
-    assert [facts["epoch"] for facts in run.read_records()] == list(range(1, 401))
-    mine, theirs = (
-        [{**facts, "seconds": 0} for facts in Run(folder).read_records()]
-        for folder in (whole, run.folder)
-    )
-    assert mine == theirs
+def test_two_runs_cannot_share_a_folder(tmp_path):
+    data = digits()
+    first, second = Run(tmp_path / "run"), Run(tmp_path / "run")
+    follow = first.begin(model_of(data), data, CONFIGS[0], KEY, every_seconds=0.0)
+    next(follow)
+    part = first.folder / ".checkpoint.safetensors.x.part"
+    part.write_bytes(b"being written")
+    for other in (second.begin(model_of(data), data, CONFIGS[0], KEY), second.resume(data)):
+        with pytest.raises(InUse, match=f"run is in use by process {os.getpid()}"):
+            next(other)
+    with pytest.raises(InUse):
+        second.check_new()
+    assert part.exists()
+    assert checkpoint.load_model(second.checkpoint).max_hidden == 30  # reading is allowed
+    follow.close()
+    assert [record.epoch for record in second.resume(data)] == [2, 3]
+    assert not list(first.folder.glob(".*"))
+
+
+def test_only_a_begun_run_is_begun_again(tmp_path):
+    data = digits()
+    run = Run(tmp_path / "run")
+    run.folder.mkdir()
+    for foreign in ('{"mine": 1}', "[]", "mine", ""):
+        run.facts.write_text(foreign)
+        with pytest.raises(ValueError, match="run is not empty"):
+            next(run.begin(model_of(data), data, CONFIGS[0], KEY))
+        with pytest.raises(ValueError, match="run is not empty"):
+            run.check_new()
+        assert run.facts.read_text() == foreign
+        assert len(list(run.folder.iterdir())) == 1
+    run.facts.unlink()
+    begun = run.begin(model_of(data), data, CONFIGS[0], KEY)
+    next(begun)
+    begun.close()
+    for path in (run.checkpoint, run.records):  # as if it had been killed earlier
+        path.unlink()
+    (run.folder / ".checkpoint.safetensors.x.part").write_bytes(b"half")
+    assert len(list(run.begin(model_of(data), data, CONFIGS[0], KEY))) == 3
+
+
+@pytest.mark.parametrize("killed_at", ["model", "checkpoint"])
+def test_a_run_that_was_killed_while_it_stopped_early_has_the_same_end(
+    tmp_path, monkeypatch, killed_at
+):
+    data = digits()
+    config = Config(epochs=50, monitor_rows=20, optimizer=Optimizer("sgd", learning_rate=5.0))
+    whole = Run(tmp_path / "whole")
+    last = list(whole.begin(model_of(data), data, config, KEY, stop=EarlyStopping(3)))[-1].epoch
+    killed = Run(tmp_path / "killed")
+    write = storage.write
+
+    def dies(path, arrays, header):
+        if path.name.startswith(killed_at) and header.get("epoch", last) == last:
+            raise KeyboardInterrupt
+        write(path, arrays, header)
+
+    monkeypatch.setattr(storage, "write", dies)
+    options = {"stop": EarlyStopping(3), "every_seconds": 0.0}
+    with pytest.raises(KeyboardInterrupt):
+        list(killed.begin(model_of(data), data, config, KEY, **options))
+    monkeypatch.undo()
+    list(killed.resume(data, stop=EarlyStopping(3)))
+    assert killed.read_records()[-1]["epoch"] == last < 50
+    assert_array_equal(vrbm.load(killed.model).W, vrbm.load(whole.model).W)
+
+
+def test_a_checkpoint_at_which_the_run_had_stopped_is_its_end(tmp_path):
+    """Whoever removes the model of such a run gets it back."""
+    data = digits()
+    config = Config(epochs=50, monitor_rows=20, optimizer=Optimizer("sgd", learning_rate=5.0))
+    run = Run(tmp_path / "run")
+    list(run.begin(model_of(data), data, config, KEY, stop=EarlyStopping(3)))
+    model = run.model.read_bytes()
+    run.model.unlink()
+    assert list(run.resume(data, stop=EarlyStopping(3))) == []
+    assert run.model.read_bytes() == model
+
+
+@pytest.mark.parametrize("target", ["records.jsonl", "checkpoint.safetensors"])
+def test_a_full_disk_is_told_and_a_retry_resumes(tmp_path, monkeypatch, target):
+    data = digits()
+    whole = list(train(model_of(data), data, CONFIGS[0], KEY))
+    run = Run(tmp_path / "run")
+    follow = run.begin(model_of(data), data, CONFIGS[0], KEY, every_seconds=0.0)
+    next(follow)
+
+    def no_space(*arguments):
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    def full(path, *arguments, **options):
+        if path.name == target:
+            path = "/dev/full"
+        return open(path, *arguments, **options)
+
+    if target == "records.jsonl":
+        monkeypatch.setattr(type(run.folder), "open", full)
+    else:
+        monkeypatch.setattr(storage, "save_file", lambda *a, **k: no_space())
+    with pytest.raises(
+        CannotWrite, match=rf"{target} could not be written: .*No space left.* epoch 1 is intact"
+    ):
+        next(follow)
+    monkeypatch.undo()
+    assert [record.epoch for record in run.resume(data)] == [2, 3]
+    assert_array_equal(vrbm.load(run.model).W, whole[-1].state.model.W)
+    assert [facts["epoch"] for facts in run.read_records()] == [1, 2, 3]
 
 
 def test_models_are_saved_and_loaded(tmp_path):

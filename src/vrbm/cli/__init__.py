@@ -3,25 +3,32 @@
 A subcommand is imported when it is called, so that `vrbm --help` answers at once.
 """
 
+import errno
+import os
 import sys
+import warnings
 from importlib import import_module
 
-import tyro
-
 import vrbm
+from vrbm.cli import process
 
 #: Name: module and class, and what it does in a line.
 COMMANDS = {
     "demo": ("vrbm.cli.reproduce:Demo", "The quick Ising study: two minutes, a table, a report."),
     "data": ("vrbm.cli.data:Data", "Make or describe a data set."),
     "train": ("vrbm.cli.train:Train", "Train a model, in a run folder."),
-    "resume": ("vrbm.cli.train:Resume", "Go on with a run that was stopped."),
+    "resume": ("vrbm.cli.train:Resume", "Resume a run that was stopped."),
     "evaluate": ("vrbm.cli.evaluate:Evaluate", "Reconstruction and likelihood of a run."),
     "sample": ("vrbm.cli.sample:Sample", "Draw samples of a run's model, free or clamped."),
     "reproduce": ("vrbm.cli.reproduce:Reproduce", "An experiment of the paper, whole."),
     "report": ("vrbm.cli.report:Report", "Write a run or a study as one HTML file."),
     "info": ("vrbm.cli.info:Info", "Print versions and devices."),
 }
+
+
+def console() -> None:
+    """The `vrbm` command as a process of its own."""
+    process.run(main)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,18 +44,52 @@ def main(arguments: list[str] | None = None) -> int:
     if name not in COMMANDS:
         print(f"vrbm: there is no command {name!r}.\n\n{usage()}", file=sys.stderr)
         return 2
+    import tyro
+
+    from vrbm.files import DEVICE, CannotWrite
+
     module, command = COMMANDS[name][0].split(":")
     kind = getattr(import_module(module), command)
     settings = (tyro.conf.OmitSubcommandPrefixes,)
     try:
-        tyro.cli(kind, prog=f"vrbm {name}", args=arguments[1:], config=settings).run()
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn  # type: ignore[assignment]
+            tyro.cli(kind, prog=f"vrbm {name}", args=arguments[1:], config=settings).run()
     except (ValueError, OSError, FloatingPointError) as error:
+        if isinstance(error, OSError) and error.errno in (errno.EPIPE, *DEVICE):
+            raise  # not a file: standard output
         print(f"vrbm: {error}", file=sys.stderr)
+        return process.CANNOT_WRITE if isinstance(error, CannotWrite) else 2
+    except (MemoryError, RuntimeError, AssertionError) as error:
+        if (sentence := _explained(error)) is None:
+            raise
+        print(f"vrbm: {sentence}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("vrbm: stopped.", file=sys.stderr)
-        return 130
     return 0
+
+
+def _warn(message: Warning | str, *where: object) -> None:
+    print(f"vrbm: warning: {message}", file=sys.stderr)
+
+
+def _explained(error: Exception) -> str | None:
+    """A lack of memory, or of the device that was asked for, as a sentence."""
+    words = " ".join(str(error).split())
+    if isinstance(error, MemoryError) or words.startswith("RESOURCE_EXHAUSTED"):
+        return f"there is not enough memory ({words or 'MemoryError'}): ask for less at a time."
+    asked = os.environ.get("JAX_PLATFORMS")
+    if asked and not _has_devices():
+        return f"JAX_PLATFORMS is {asked!r}, which JAX does not find here: try cpu, or unset it."
+    return None
+
+
+def _has_devices() -> bool:
+    import jax
+
+    try:
+        return bool(jax.devices())
+    except (RuntimeError, AssertionError):  # the second where a plugin is missing
+        return False
 
 
 def usage() -> str:
@@ -64,5 +105,8 @@ def usage() -> str:
             *lines,
             "",
             "vrbm COMMAND --help tells more.",
+            "",
+            "exit status: 0 done, 2 wrong call or input, 74 a file could not be written,",
+            "128 + n stopped by signal n (Ctrl-C: 130).",
         ]
     )

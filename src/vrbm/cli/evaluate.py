@@ -11,11 +11,14 @@ from rich.progress import Progress
 from rich.table import Table
 from tyro.conf import Positional
 
-from vrbm.cli.run_folder import data_of, facts_of, model_of
+from vrbm.cli import process
+from vrbm.cli.run_folder import data_of, model_of
 from vrbm.evaluation.likelihood import LogPartition
 from vrbm.evaluation.scores import Scores, SplitScores, scores
 from vrbm.files import atomic, finite
+from vrbm.model import checks
 from vrbm.training import checkpoint
+from vrbm.training.run import Run
 
 
 @dataclass(frozen=True)
@@ -37,12 +40,13 @@ class Evaluate:
         """Compute the scores, print them, and write them."""
         import jax
 
-        facts = facts_of(self.folder)
+        facts = Run(self.folder).read_facts()
         model, file = model_of(self.folder)
         data = data_of(facts, self.data)
         config = checkpoint.restore(facts["config"], f"{self.folder}/run.json")
         kernel = config.negative.reconstruction()
-        # A stopped evaluation goes on from the chains that it has done.
+        # A stopped evaluation resumes from the chains that it has done.
+        process.advice = "To resume, repeat the command.".format
         identity = hashlib.sha256(file.read_bytes())
         identity.update(f"{data.content_hash} {self.temperatures} {self.seed}".encode())
         chains = self.folder / f"annealing-{identity.hexdigest()[:12]}"
@@ -52,7 +56,7 @@ class Evaluate:
             result = scores(
                 model,
                 data,
-                jax.random.key(self.seed),
+                jax.random.key(checks.seed(self.seed)),
                 kernel=kernel,
                 chains=self.chains,
                 temperatures=self.temperatures,
@@ -75,7 +79,7 @@ class Evaluate:
         with atomic(path) as temporary:
             temporary.write_text(json.dumps(finite(written), indent=1, ensure_ascii=False))
         for done in self.folder.glob(f"{chains.name}*"):
-            done.unlink()
+            done.unlink(missing_ok=True)  # another evaluation may have
         console.print(f"wrote {path}", soft_wrap=True)
 
 

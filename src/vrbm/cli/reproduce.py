@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from tyro.conf import Positional
 
+from vrbm.cli import process
+
 
 @dataclass(frozen=True)
 class Reproduce:
@@ -34,6 +36,7 @@ class Reproduce:
         from vrbm.experiments.presets import PRESETS
         from vrbm.experiments.report import study_report
 
+        process.advice = "To resume, repeat the command.".format
         preset = PRESETS[self.experiment, self.preset]
         folder = self.out or Path(f"reproduce-{self.experiment}-{self.preset}")
         console = Console()

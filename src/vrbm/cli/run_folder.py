@@ -8,15 +8,6 @@ from vrbm.data.dataset import Dataset
 from vrbm.model import GrandCanonicalRBM, storage
 from vrbm.training import checkpoint
 from vrbm.training.run import Run
-from vrbm.training.run_facts import read_facts
-
-
-def facts_of(folder: Path) -> dict[str, Any]:
-    """The facts that the run began with."""
-    run = Run(folder)
-    if not run.facts.exists():
-        raise FileNotFoundError(f"{folder} is no run folder: it has no run.json.")
-    return read_facts(run.facts)
 
 
 def model_of(folder: Path) -> tuple[GrandCanonicalRBM, Path]:

@@ -11,6 +11,7 @@ from tyro.conf import Positional, arg
 from vrbm.cli.run_folder import model_of
 from vrbm.evaluation.sampling import sample
 from vrbm.files import atomic
+from vrbm.model import checks
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Sample:
         drawn = sample(
             model,
             self.n,
-            jax.random.key(self.seed),
+            jax.random.key(checks.seed(self.seed)),
             self.method,
             steps=self.steps,
             replicas=self.replicas,

@@ -1,7 +1,8 @@
 """`vrbm train` and `vrbm resume`."""
 
-import json
-from collections.abc import Iterator
+import shlex
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,6 +12,9 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRe
 from rich.table import Table
 from tyro.conf import Positional, arg
 
+from vrbm import lock
+from vrbm.cli import process
+from vrbm.cli.run_folder import data_of
 from vrbm.data.catalogue import NAMES, find
 from vrbm.data.dataset import Domain
 from vrbm.model import (
@@ -22,6 +26,7 @@ from vrbm.model import (
     Penalizing,
     Spin,
     Unbounded,
+    checks,
 )
 from vrbm.training import Config, EarlyStopping, Record, growth
 from vrbm.training.run import Run
@@ -71,9 +76,11 @@ class Train:
         """Train, with a progress line, and print the last record."""
         import jax
 
+        run = Run(self.out)
+        run.check_new()
         data = find(self.data)
         given = {"weight_scale": self.weight_scale, "bias_scale": self.bias_scale}
-        start_key, key = jax.random.split(jax.random.key(self.seed))
+        start_key, key = jax.random.split(jax.random.key(checks.seed(self.seed)))
         model = GrandCanonicalRBM.initialize(
             start_key,
             data.n_visible,
@@ -86,11 +93,10 @@ class Train:
         )
         source = self.data if self.data in NAMES else str(Path(self.data).resolve())
         about = {"source": source, "seed": self.seed, "patience": self.patience}
-        run = Run(self.out)
         stop = None if self.patience is None else EarlyStopping(self.patience)
         options = {"every_seconds": self.checkpoint_seconds, "stop": stop}
         records = run.begin(model, data, self.config, key, about, **options)
-        _follow(run, records)
+        _follow(run, records, self.config.epochs)
 
     def _units(self) -> int:
         """Units to begin with."""
@@ -140,7 +146,7 @@ class Train:
 
 @dataclass(frozen=True)
 class Resume:
-    """Go on with a run from its newest checkpoint, bit for bit as if there had been no pause."""
+    """Resume a run from its newest checkpoint, bit for bit as if there had been no pause."""
 
     folder: Positional[Path]
     """The run folder."""
@@ -152,22 +158,37 @@ class Resume:
     def run(self) -> None:
         """Train on, with a progress line, and print the last record."""
         run = Run(self.folder)
-        if not run.facts.exists():
-            raise FileNotFoundError(f"{self.folder} is no run folder: it has no run.json.")
+        facts = run.read_facts()
         if not run.checkpoint.exists():
             raise FileNotFoundError(
                 f"{self.folder} has no checkpoint yet: begin anew with vrbm train and this folder."
             )
-        facts = json.loads(run.facts.read_text())
-        stop = None if facts["patience"] is None else EarlyStopping(facts["patience"])
+        lock.check_free(self.folder)
+        patience = facts.get("patience")
+        stop = None if patience is None else EarlyStopping(patience)
         options = {"every_seconds": self.checkpoint_seconds, "stop": stop}
-        _follow(run, run.resume(find(self.data or facts["source"]), **options))
+        records = run.resume(data_of(facts, self.data), **options)
+        _follow(run, records, facts["config"]["epochs"])
 
 
-def _follow(run: Run, records: Iterator[Record]) -> None:
+def _advice(run: Run, total: int, last: Record | None) -> str:
+    """How far the run came, and how to resume it."""
+    if run.model.exists():
+        return f"The run has ended and its model is written: {run.model}"
+    resume = f"vrbm resume {shlex.quote(str(run.folder))}"
+    if run.saved_epoch is None:
+        exists = run.checkpoint.exists()
+        return f"To resume: {resume}" if exists else "To begin again, repeat the command."
+    reached = run.saved_epoch if last is None else last.epoch
+    return (
+        f"Epoch {reached} of {total} was done; to resume from the checkpoint of epoch "
+        f"{run.saved_epoch}: {resume}"
+    )
+
+
+def _follow(run: Run, records: Generator[Record, None, None], total: int) -> None:
     """Show a progress line while the records come, then the last of them."""
     console = Console()
-    total = json.loads(run.facts.read_text())["config"]["epochs"]
     columns = (
         SpinnerColumn(),
         TextColumn("epoch {task.completed}/{task.total}"),
@@ -176,7 +197,9 @@ def _follow(run: Run, records: Iterator[Record]) -> None:
         TimeRemainingColumn(),
     )
     last: Record | None = None
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    process.advice = lambda: _advice(run, total, last)
+    bars = Progress(*columns, console=console, disable=not console.is_terminal)
+    with closing(records), bars as bar:
         task = None
         for record in records:
             if task is None:

@@ -18,7 +18,7 @@ from sklearn.base import (
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from vrbm.estimator import coding, completion, files, fitting
+from vrbm.estimator import coding, completion, files, fitting, forks
 from vrbm.estimator.batches import by_block, gibbs, mean_visible, sizes_met
 from vrbm.evaluation import likelihood, sampling
 from vrbm.evaluation.pruning import cut
@@ -105,6 +105,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """⟨v⟩ given hidden values (n_samples, `n_hidden_`), in the coding of the data."""
+        forks.check()
         check_is_fitted(self)
         h = check_array(X, dtype=[np.float64, np.float32], input_name="X")
         if h.shape[1] != self.n_hidden_:
@@ -143,6 +144,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
 
     def sample(self, n_samples: int = 1, *, n_steps: int = 1000) -> np.ndarray:
         """Draw rows of the model in the coding of the data, each the end of an annealed chain."""
+        forks.check()
         check_is_fitted(self)
         n_samples, n_steps = checks.count("n_samples", n_samples), checks.count("n_steps", n_steps)
         key = fitting.new_key(self.random_state_)
@@ -237,6 +239,14 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
     def _n_features_out(self) -> int:
         return self.n_hidden_
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Models hold arrays of numpy: reading them starts nothing, in a forked process either."""
+        state: dict[str, Any] = super().__getstate__()
+        models = {name: state[name] for name in ("model_", "_whole") if name in state}
+        return state | jax.tree.map(
+            lambda leaf: np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf, models
+        )
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
@@ -282,6 +292,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
 
     def _encoded(self, X: Any) -> np.ndarray:
         """Rows in [0, 1], NaN where entries are missing."""
+        forks.check()
         check_is_fitted(self)
         return self.coding_.encode(self._validated(X, reset=False))
 
@@ -295,6 +306,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         self, X: Any, sample_weight: Any, settings: fitting.Settings, going_on: bool
     ) -> "Machine":
         """Train a copy, and take over what it has become when all is done."""
+        forks.check()
         new = copy(self)
         new._become_fitted(X, sample_weight, settings, going_on)
         self.__dict__ = new.__dict__
@@ -356,6 +368,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
     def _log_partition(self) -> likelihood.LogPartition:
         check_is_fitted(self)
         if self._partition is None:
+            forks.check()
             small = min(self.model_.W.shape) <= ENUMERATED
             self._partition = likelihood.log_partition(
                 self.model_,

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,12 +11,13 @@ import jax
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from vrbm import memory
 from vrbm.data.dataset import Dataset, Domain
 from vrbm.estimator import completion
 from vrbm.estimator.progress import shown
 from vrbm.model import Binary, GrandCanonicalRBM, Potential, layer_size
 from vrbm.model.random import fold_in, key_of_seed
-from vrbm.training import Config, Optimizer, Persistent, Record, TrainState, growth, train
+from vrbm.training import Config, Optimizer, Persistent, Record, TrainState, growth, needs, train
 from vrbm.training.gradient import parameters
 from vrbm.training.observed import Observed
 from vrbm.training.step import Carry
@@ -70,6 +72,11 @@ def initial(
 ) -> GrandCanonicalRBM:
     """Small random weights, and visible biases from the means of the columns."""
     n, width = rows.v.shape
+    memory.require(
+        3 * units * width * rows.v.itemsize,
+        f"a model with {units} hidden units and {width} columns",
+        "take fewer units",
+    )
     known = ~np.isnan(rows.v)
     share = known * (np.ones(n) if rows.weights is None else rows.weights)[:, None]
     mean = (share * np.where(known, rows.v, 0)).sum(axis=0) / share.sum(axis=0)
@@ -131,6 +138,7 @@ def fit(
         # Idle units that earn log 2 leave the bound of the window open.
         window=model.potential.absorb_log2,
     )
+    needs.require(model, len(rows.v), config)
     missing = np.isnan(rows.v)
     v, observed = rows.v, Observed()
     if rows.weights is not None:
@@ -143,13 +151,14 @@ def fit(
     data = Dataset("X", rows.domain, v.astype(rows.domain.dtype))
     state = _start(model, config, chains, key)
     history = []
-    records: Iterator[Record] = train(None, data, config, state=state, observed=observed)
-    if settings.show is not None:
-        records = shown(records, settings.show, settings.epochs)
     try:
-        for record in records:
-            state = record.state
-            history.append(record.facts())
+        with closing(train(None, data, config, state=state, observed=observed)) as trained:
+            records: Iterator[Record] = trained
+            if settings.show is not None:
+                records = shown(trained, settings.show, settings.epochs)
+            for record in records:
+                state = record.state
+                history.append(record.facts())
     except KeyboardInterrupt:
         warnings.warn(
             f"fit was interrupted in epoch {state.epoch + 1} of {settings.epochs}: the model is "

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from vrbm import memory
 from vrbm.evaluation.annealing import PILOT, VALUES, adapt, run, settle
 from vrbm.evaluation.path import Path
 from vrbm.model import storage
@@ -59,6 +60,11 @@ def chain_weights(
     progress: Progress | None = None,
 ) -> LogWeights:
     """Log-weights of all blocks; those in the file are read, those that are new are added to it."""
+    memory.require(
+        64 * (settings.chains + settings.temperatures),
+        f"annealing {settings.chains} chains at {settings.temperatures} temperatures",
+        "take fewer of both",
+    )
     identity = _identity(path, key, settings, starts)
     done = _read(file, identity) if file is not None else None
     block = _block_size(path, settings, done)

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
+from vrbm import memory
 from vrbm.evaluation.annealing import VALUES, adapt
 from vrbm.evaluation.path import Path, path
 from vrbm.model import GrandCanonicalRBM, checks
@@ -65,6 +66,12 @@ def sample(
         raise ValueError(f"replicas is {replicas}: pass at least 2, for β = 0 and β = 1.")
     if starts is not None and method != "gibbs":
         raise ValueError(f"starts are given, but {method} chains start at β = 0: leave them out.")
+    states = n if method != "tempered" else max(n, replicas)
+    memory.require(
+        32 * (states * model.n_visible + steps),
+        f"drawing {n} samples of {model.n_visible} visible units in {steps} steps",
+        "draw fewer at a time",
+    )
     fixed, values = _clamped(model, clamp, n)
     keys, pilot_key = Keys(fold_in(key, 0)), fold_in(key, 1)
     points = {"gibbs": 2, "annealed": max(steps, 2), "tempered": replicas}[method]

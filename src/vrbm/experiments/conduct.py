@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from vrbm import stored
 from vrbm.data.dataset import Dataset
 from vrbm.experiments import catalogue, measure
 from vrbm.experiments.environment import environment
@@ -17,7 +19,6 @@ from vrbm.experiments.folder import StudyFolder
 from vrbm.experiments.study import Member, Preset
 from vrbm.files import atomic, finite
 from vrbm.model import GrandCanonicalRBM, storage
-from vrbm.training import Record
 from vrbm.training.run import Run
 
 #: Told what is done, and how far it is: a name, a share from 0 to 1, a few words.
@@ -63,14 +64,17 @@ def _begin(study: StudyFolder, preset: Preset, data: Dataset) -> None:
     """Write the settings, or compare them with those that are there."""
     facts = {**preset.facts(), "data": {"name": data.name, "hash": data.content_hash}}
     facts = json.loads(json.dumps(facts))
+    found_files = study.path.exists() and any(
+        path.suffix != ".part" for path in study.path.iterdir()
+    )
     if study.facts.exists():
-        found = json.loads(study.facts.read_text())
+        found = stored.read_json(study.facts)
         if any(found.get(name) != value for name, value in facts.items()):
             raise ValueError(
                 f"{study.path} holds a study with other settings or data: choose a new folder."
             )
         return
-    if study.path.exists() and any(path.suffix != ".part" for path in study.path.iterdir()):
+    if found_files:  # looked for first: another process may just have written the settings
         raise ValueError(f"{study.path} is not empty and holds no study: choose a new folder.")
     with atomic(study.facts) as temporary:
         temporary.write_text(
@@ -83,7 +87,6 @@ def _train(
 ) -> None:
     if run.model.exists():
         return
-    records: Iterable[Record]
     if run.checkpoint.exists():
         records = run.resume(data)
     else:
@@ -99,9 +102,10 @@ def _train(
         )
         about = {"source": data.name, "seed": seed, "patience": None}
         records = run.begin(model, data, member.config, key, about)
-    for record in records:
-        line = f"ε {record.error_train:.2g}  ⟨z⟩ {record.mean_size:.1f}  μ {record.mu:.3f}"
-        progress(record.epoch / member.config.epochs, line)
+    with closing(records):
+        for record in records:
+            line = f"ε {record.error_train:.2g}  ⟨z⟩ {record.mean_size:.1f}  μ {record.mu:.3f}"
+            progress(record.epoch / member.config.epochs, line)
 
 
 def _measure(study: StudyFolder, name: str, seed: int, preset: Preset, data: Dataset) -> None:

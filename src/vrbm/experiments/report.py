@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from vrbm import stored
 from vrbm.evaluation import effective_units, row_averages
 from vrbm.experiments.catalogue import EXPERIMENTS
 from vrbm.experiments.conduct import learning_curve
@@ -120,7 +121,7 @@ def _notes(results: Results) -> list[str]:
 
 def _run_report(run: Run) -> None:
     """The page of one training."""
-    facts, records = json.loads(run.facts.read_text()), run.read_records()
+    facts, records = run.read_facts(), run.read_records()
     if not records:
         raise ValueError(f"{run.folder} has no records yet: train for one epoch at least.")
     last = records[-1]
@@ -155,7 +156,8 @@ def _run_report(run: Run) -> None:
     notes: list[str] = []
     evaluation = run.folder / "evaluation.json"
     if evaluation.exists():
-        found = json.loads(evaluation.read_text())
+        found = stored.read_json(evaluation)
+        _check_evaluation(found, str(evaluation))
         if found["data"]["hash"] == facts["data"]["hash"] and found["model"] == run.model.name:
             rows += _evaluated(found)
             notes = found["remarks"]
@@ -177,6 +179,18 @@ def _run_report(run: Run) -> None:
         ],
     )
     write(page, run.folder / "report.html")
+
+
+def _check_evaluation(found: dict[str, Any], where: str) -> None:
+    """Raise if this is not what `vrbm evaluate` writes."""
+    stored.fact(stored.fact(found, "data", dict, where), "hash", str, where)
+    for name, hint in (("model", str), ("remarks", list[str]), ("splits", list[dict])):
+        stored.fact(found, name, hint, where)
+    for split in found["splits"]:
+        stored.fact(split, "split", str, where)
+        likelihood = stored.fact(split, "likelihood", dict | None, where)
+        for name in () if likelihood is None else ("mean", "lower", "upper"):
+            stored.fact(likelihood, name, float | None, where)
 
 
 def _evaluated(found: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,6 +1,5 @@
 """What a study has found: its measures, seed by seed."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vrbm import stored
 from vrbm.experiments.folder import StudyFolder
 from vrbm.files import read_npz
 
@@ -25,7 +25,11 @@ class Results:
         path = StudyFolder(self.folder).facts
         if not path.exists():
             raise FileNotFoundError(f"{self.folder} is no study: it has no {path.name}.")
-        facts: dict[str, Any] = json.loads(path.read_text())
+        facts = stored.read_json(path)
+        stored.fact(facts, "experiment", str, str(path))
+        for name, member in stored.fact(facts, "members", dict, str(path)).items():
+            stored.fact(facts["members"], name, dict, str(path))
+            stored.fact(member, "seeds", list[int], str(path))
         return facts
 
     @cached_property
@@ -37,7 +41,7 @@ class Results:
             for seed in member["seeds"]:
                 path = study.measures(name, seed)
                 if path.exists():
-                    found.setdefault(name, {})[seed] = json.loads(path.read_text())
+                    found.setdefault(name, {})[seed] = stored.read_json(path)
         return found
 
     def has(self, *names: str) -> bool:

@@ -152,6 +152,13 @@ def count(name: str, value: Any, least: int = 1) -> int:
     return int(value)
 
 
+def seed(value: Any) -> int:
+    """A whole number that `jax.random.key` takes, from 0 to 2⁶³ − 1."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 2**63:
+        raise ValueError(f"seed is {value!r}: pass a whole number from 0 to 2⁶³ − 1.")
+    return int(value)
+
+
 def number(name: str, value: Any, least: float = -float("inf")) -> float:
     """A finite number of at least `least`."""
     if (

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from vrbm import memory
 from vrbm.model import checks, layer_size
 from vrbm.model.layer_size import SizeScan
 from vrbm.model.linear import dot
@@ -129,6 +130,11 @@ class GrandCanonicalRBM(eqx.Module):
         bias_scale = checks.number("bias_scale", bias_scale, 0.0)
         visible = checks.unit_type("visible", visible)
         dtype = checks.floating("dtype", dtype)
+        memory.require(
+            3 * max_hidden * n_visible * dtype.itemsize,
+            f"a model with max_hidden = {max_hidden} and n_visible = {n_visible}",
+            "take fewer units",
+        )
         weight_key, bias_key = jax.random.split(checks.random_key(key))
         c = jnp.zeros(n_visible, dtype)
         if data is not None:

@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 import vrbm
 from vrbm import stored
-from vrbm.files import atomic
+from vrbm.files import CannotWrite, atomic
 from vrbm.model.potential import (
     Constant,
     Custom,
@@ -91,7 +91,10 @@ def write(path: Path | str, arrays: dict[str, np.ndarray], header: dict[str, Any
     """Arrays and header in one safetensors file."""
     header = {**header, "version": vrbm.__version__}
     with atomic(Path(path)) as temporary:
-        save_file(arrays, temporary, metadata={"vrbm": json.dumps(header)})
+        try:
+            save_file(arrays, temporary, metadata={"vrbm": json.dumps(header)})
+        except SafetensorError as error:
+            raise CannotWrite(Path(path), error) from error
 
 
 def read(path: Path | str, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

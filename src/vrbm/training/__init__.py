@@ -1,5 +1,6 @@
 """Training: negative phases, gradient, active window, optimizer, loop, checkpoints."""
 
+from vrbm.training.arithmetic import ResumeWarning
 from vrbm.training.config import Config
 from vrbm.training.guards import Diverged
 from vrbm.training.loop import Record, TrainState, start, train
@@ -17,6 +18,7 @@ __all__ = [
     "Optimizer",
     "Persistent",
     "Record",
+    "ResumeWarning",
     "Tempered",
     "TrainState",
     "paper_momentum",

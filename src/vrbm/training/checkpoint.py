@@ -11,6 +11,7 @@ import numpy as np
 
 from vrbm import stored
 from vrbm.model import GrandCanonicalRBM, storage
+from vrbm.training import arithmetic
 from vrbm.training.config import Config
 from vrbm.training.loop import TrainState, start
 from vrbm.training.negative import Gibbs, MeanField, NegativePhase, Persistent
@@ -36,6 +37,7 @@ def save(path: Path | str, state: TrainState, config: Config, data_hash: str) ->
         "width": state.width,
         "key": str(jax.random.key_impl(state.key)),
         "versions": {"jax": jax.__version__, "python": platform.python_version()},
+        "arithmetic": arithmetic.facts(),
     }
     storage.write(path, arrays, header)
 
@@ -49,6 +51,7 @@ def load(path: Path | str, data: Any, data_hash: str) -> tuple[TrainState, Confi
             f"{path} belongs to data with hash {began_with[:12]}…, but the data given have "
             f"{data_hash[:12]}…: pass the data that the training began with."
         )
+    arithmetic.compare(header.get("arithmetic"), path)
     config = restore(stored.fact(header, "config", dict, where), where)
     epoch, width = (stored.fact(header, name, int, where) for name in ("epoch", "width"))
     model = _model(arrays, header, where)

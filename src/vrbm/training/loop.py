@@ -1,7 +1,8 @@
 """The training loop: a generator of records that prints and writes nothing."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +14,7 @@ import optax
 from vrbm.data.dataset import Dataset
 from vrbm.model import GrandCanonicalRBM, checks
 from vrbm.model.random import Keys
-from vrbm.training import growth, programs, resting, step, stiffness, window
+from vrbm.training import growth, needs, programs, resting, step, stiffness, window
 from vrbm.training.config import Config
 from vrbm.training.gradient import parameters
 from vrbm.training.guards import Diverged, Phase
@@ -136,7 +137,7 @@ def train(
     optimizer: optax.GradientTransformation | None = None,
     callbacks: Iterable[Callable[[Record], bool | None]] = (),
     observed: Observed | None = None,
-) -> Iterator[Record]:
+) -> Generator[Record, None, None]:
     """Train, and yield a record after each epoch.
 
     Parameters
@@ -193,7 +194,7 @@ def _records(
     optimizer: optax.GradientTransformation | None,
     callbacks: list[Callable[[Record], bool | None]],
     observed: Observed,
-) -> Iterator[Record]:
+) -> Generator[Record, None, None]:
     source = _source(state, data, config, in_memory=jax.tree.leaves(observed) != [])
     if observed.missing is not None and state.carry.completed is None:
         rows = jnp.asarray(encoded(state.model.visible, data.train, data.domain))
@@ -209,25 +210,26 @@ def _records(
     )
     monitor = Monitor(state.model, data, config)
     keys = Keys(state.key)
-    while state.epoch < config.epochs:
-        began = time.perf_counter()
-        state, summary, look, largest_steps = _epoch(
-            state, keys, source, config, rules, monitor, observed
-        )
-        total = config.epochs * source.batches
-        last_rate = float(config.optimizer.rates(state.epoch * source.batches - 1, total))
-        record = Record(
-            epoch=state.epoch,
-            learning_rate=last_rate if optimizer is None else None,
-            seconds=time.perf_counter() - began,
-            state=state,
-            **monitor.finish(state.model, state.key, look, largest_steps),
-            **summary,
-        )
-        stop = any([bool(callback(record)) for callback in callbacks])  # noqa: C419 (call them all)
-        yield record
-        if stop:
-            return
+    with closing(source):
+        while state.epoch < config.epochs:
+            began = time.perf_counter()
+            state, summary, look, largest_steps = _epoch(
+                state, keys, source, config, rules, monitor, observed
+            )
+            total = config.epochs * source.batches
+            last_rate = float(config.optimizer.rates(state.epoch * source.batches - 1, total))
+            record = Record(
+                epoch=state.epoch,
+                learning_rate=last_rate if optimizer is None else None,
+                seconds=time.perf_counter() - began,
+                state=state,
+                **monitor.finish(state.model, state.key, look, largest_steps),
+                **summary,
+            )
+            stop = any([bool(callback(record)) for callback in callbacks])  # noqa: C419 (call them all)
+            yield record
+            if stop:
+                return
 
 
 def _epoch(
@@ -369,7 +371,7 @@ def _source(state: TrainState, data: Dataset, config: Config, in_memory: bool) -
 
 
 def _check(model: GrandCanonicalRBM, data: Dataset, config: Config) -> None:
-    """The data fit the model, and a limit belongs to a layer without an end that is within it."""
+    """The data fit the model, a limit is that of an unbounded layer within it, and all fits."""
     if data.n_visible != model.n_visible:
         raise ValueError(
             f"data {data.name!r} has {data.n_visible} values in a row, but the model has "
@@ -386,3 +388,4 @@ def _check(model: GrandCanonicalRBM, data: Dataset, config: Config) -> None:
             f"max_units is {most}, but the model begins with {model.max_hidden} hidden units: "
             "begin with fewer, or allow more."
         )
+    needs.require(model, len(data.train), config)

@@ -64,6 +64,11 @@ class NegativePhase(eqx.Module):
         """The mean-field iterations by which a training with this phase is watched."""
         return MeanField(k=1)
 
+    @property
+    def states_kept(self) -> int:
+        """Visible states that are kept from step to step."""
+        return 0
+
     def rows_met(self, batch: int) -> int:
         """Rows of the `met` of a batch: 1, the largest of all, or one for each row of the data.
 
@@ -166,6 +171,11 @@ class Persistent(NegativePhase):
     def __check_init__(self) -> None:
         checks.count("k", self.k)
         checks.count("chains", self.chains)
+
+    @property
+    def states_kept(self) -> int:
+        """The chains."""
+        return self.chains
 
     def start(self, model: GrandCanonicalRBM, rows: Visible, key: RandomKey) -> Chains:
         """Chains begin at rows of the data, drawn with replacement."""

@@ -45,6 +45,9 @@ class Source(ABC):
     def prepare(self, epoch: int, key: RandomKey) -> None:  # noqa: B027 (nothing is a way to do it)
         """Do what can be done ahead of `blocks` with the same arguments."""
 
+    def close(self) -> None:  # noqa: B027
+        """Leave nothing at work."""
+
 
 class OnDevice(Source):
     """All rows in one block, put in a new order each epoch.
@@ -74,6 +77,10 @@ class OnDevice(Source):
         """One block."""
         self.prepare(epoch, key)
         yield self.rows, self.ready.pop(epoch).result()
+
+    def close(self) -> None:
+        """Wait for the thread: if still in JAX when the interpreter ends, it would crash."""
+        self.helper.shutdown(wait=True, cancel_futures=True)
 
 
 class Streamed(Source):

@@ -55,6 +55,11 @@ class Tempered(NegativePhase):
         if checks.count("betas", self.betas) < 2:
             raise ValueError(f"betas is {self.betas}: replica exchange needs at least 2 replicas.")
 
+    @property
+    def states_kept(self) -> int:
+        """The chains of all replicas."""
+        return self.betas * self.chains
+
     def start(self, model: GrandCanonicalRBM, rows: Visible, key: RandomKey) -> Replicas:
         """All replicas begin at rows of the data, drawn with replacement."""
         chosen = jax.random.randint(key, (self.betas, self.chains), 0, len(rows))

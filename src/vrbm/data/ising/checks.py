@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from vrbm import memory
 from vrbm.typing import Numbers, Spins, Values
 
 
@@ -22,6 +23,20 @@ def count(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise ValueError(f"{name} is {value!r}: pass a whole number of at least 1.")
     return int(value)
+
+
+def seed(value: Any) -> int:
+    """A whole number from 0 to 2⁶³ − 1."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 2**63:
+        raise ValueError(f"seed is {value!r}: pass a whole number from 0 to 2⁶³ − 1.")
+    return int(value)
+
+
+def memory_for(n: int, L: int) -> None:
+    """Raise a sentence if n configurations of L×L spins do not fit in the memory at hand."""
+    memory.require(
+        n * (3 * L * L + 8 * L + 32), f"drawing {n} configurations of {L}×{L} spins", "draw fewer"
+    )
 
 
 def coupling(J: Any) -> float:

@@ -142,6 +142,7 @@ def _draws(
 ) -> MarkovDraws:
     L, n, J = checks.side(L), checks.count("n", n), checks.coupling(J)
     chains = min(n, checks.count("chains", chains))
+    checks.memory_for(n, L)
     K = J / checks.temperature(temperature, J)
     order = checkerboard(L) if J < 0 else np.ones(L * L, np.int8)
     rng = np.random.default_rng(seed)

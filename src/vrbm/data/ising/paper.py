@@ -39,7 +39,8 @@ def mixture_set(
     J = checks.coupling(J)
     T = np.sort(checks.temperatures("temperatures", temperatures, J), axis=None)
     sizes = (checks.count("n_train", n_train), checks.count("n_test", n_test))
-    path = _path(checks.side(L), T, sizes, J, seed)
+    checks.memory_for(sum(sizes), checks.side(L))
+    path = _path(L, T, sizes, J, checks.seed(seed))
     stored = _read(path)
     if stored is None:
         stored = _draw(L, T, sizes, J, seed)

@@ -27,6 +27,7 @@ def exact_draws(L: int, temperature: float, n: int, *, J: float = 1.0, seed: See
     """n independent configurations at one temperature, (n, N); the same for the same seed."""
     checks.side(L, LIMIT, "use swendsen_wang_draws() for larger lattices")
     n, J = checks.count("n", n), checks.coupling(J)
+    checks.memory_for(n, L)
     K = min(abs(J) / checks.temperature(temperature, J), COLDEST)
     # J < 0 on even L is J > 0 with every second spin reversed.
     frustrated = is_frustrated(L, J)

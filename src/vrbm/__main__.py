@@ -1,0 +1,5 @@
+"""`python -m vrbm` is `vrbm`."""
+
+from vrbm.cli import console
+
+console()
