@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -47,7 +48,9 @@ class Evaluate:
         kernel = config.negative.reconstruction()
         # A stopped evaluation resumes from the chains that it has done.
         process.advice = "To resume, repeat the command.".format
-        identity = hashlib.sha256(file.read_bytes())
+        identity = hashlib.sha256()
+        for array in (model.W, model.b, model.c):  # a run beside may have replaced the file
+            identity.update(np.asarray(array).tobytes())
         identity.update(f"{data.content_hash} {self.temperatures} {self.seed}".encode())
         chains = self.folder / f"annealing-{identity.hexdigest()[:12]}"
         console = Console()
