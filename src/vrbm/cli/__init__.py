@@ -9,6 +9,8 @@ from importlib import import_module
 import tyro
 
 import vrbm
+from vrbm.cli.streams import adapt_streams
+from vrbm.printable import plain
 
 #: Name: module and class, and what it does in a line.
 COMMANDS = {
@@ -26,6 +28,7 @@ COMMANDS = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line, run the subcommand, and return the exit status."""
+    adapt_streams()
     arguments = sys.argv[1:] if arguments is None else arguments
     name = arguments[0] if arguments else "--help"
     if name == "--version":
@@ -43,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         tyro.cli(kind, prog=f"vrbm {name}", args=arguments[1:], config=settings).run()
     except (ValueError, OSError, FloatingPointError) as error:
-        print(f"vrbm: {error}", file=sys.stderr)
+        print(f"vrbm: {plain(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("vrbm: stopped.", file=sys.stderr)

@@ -6,7 +6,11 @@ from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 from tyro.conf import Positional
+
+from vrbm.cli.console import PlainConsole
+from vrbm.printable import plain
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Reproduce:
 
         preset = PRESETS[self.experiment, self.preset]
         folder = self.out or Path(f"reproduce-{self.experiment}-{self.preset}")
-        console = Console()
+        console = PlainConsole()
         data = EXPERIMENTS[self.experiment].load(preset)
         line = _Line(console)
         try:
@@ -76,7 +80,7 @@ class _Line:
 
     def __call__(self, name: str, share: float, words: str) -> None:
         if self.status is not None:
-            self.status.update(f"{name}: {share:4.0%}  {words}")
+            self.status.update(Text(plain(f"{name}: {share:4.0%}  {words}")))
         elif share == 1:
             self.console.print(f"{name}: {words}", highlight=False)
 

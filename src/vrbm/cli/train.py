@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from tyro.conf import Positional, arg
 
+from vrbm.cli.console import PlainConsole
 from vrbm.data.catalogue import NAMES, find
 from vrbm.data.dataset import Domain
 from vrbm.model import (
@@ -166,7 +166,7 @@ class Resume:
 
 def _follow(run: Run, records: Iterator[Record]) -> None:
     """Show a progress line while the records come, then the last of them."""
-    console = Console()
+    console = PlainConsole()
     total = json.loads(run.facts.read_text())["config"]["epochs"]
     columns = (
         SpinnerColumn(),

@@ -13,7 +13,7 @@ import pyarrow.parquet
 from pyarrow import types
 
 from vrbm.data.rows import Rows, Table
-from vrbm.printable import brief
+from vrbm.printable import brief, plain
 from vrbm.reading import check_regular, damage
 
 
@@ -60,6 +60,8 @@ class ParquetRows(Rows):
 def read_parquet(path: Path, labels: str | None = None) -> Table:
     """The table in a parquet file; `labels` names the label column."""
     check_regular(path)
+    if plain(path) != str(path):  # pyarrow takes names in UTF-8 alone
+        raise ValueError(f"{path} has a name that pyarrow cannot read: rename it.")
     with _damage(path):
         file = pyarrow.parquet.ParquetFile(path)
         schema = file.schema_arrow

@@ -56,7 +56,7 @@ class Run:
             "config": checkpoint.describe(config),
         }
         with atomic(self.facts) as temporary:
-            temporary.write_text(json.dumps(facts, indent=1, ensure_ascii=False))
+            temporary.write_text(json.dumps(facts, indent=1))
         state = start(model, data, config, key)
         checkpoint.save(self.checkpoint, state, config, data.content_hash)
         return self._follow(train(None, data, config, state=state), data, config, **options)
