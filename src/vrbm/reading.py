@@ -9,6 +9,7 @@ import os
 import re
 import stat
 import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -125,6 +126,8 @@ def map_npy(path: Path) -> np.ndarray:
         damage(path, "npy file of numbers", "write it by numpy.save", ValueError, TypeError),
     ):
         header = read_header(file)
+        if header.dtype.kind in "SU":
+            raise ValueError(f"it holds values of type {header.dtype}")
         stored = os.fstat(file.fileno()).st_size - header.offset
         if header.size > stored:
             raise ValueError(
@@ -197,4 +200,8 @@ def _array(archive: zipfile.ZipFile, name: str, header: Header) -> np.ndarray:
             if file.readinto(part.data) != len(part):
                 raise EOFError(f"{brief(name, 60)!r} ends early")
         file.read(1)  # the checksum is verified at the end
+    if header.dtype.kind == "U":
+        codes = content.view(np.dtype(np.uint32).newbyteorder(header.dtype.byteorder))
+        if codes.size and codes.max() > sys.maxunicode:
+            raise ValueError(f"{brief(name, 60)!r} is no text")
     return content.view(header.dtype).reshape(header.shape, order=header.order)  # type: ignore[call-overload]

@@ -140,6 +140,14 @@ def test_damaged_and_encrypted_archives(tmp_path):
         load(tmp_path / "text.npz")
 
 
+def test_text_that_is_not_unicode(tmp_path):
+    """Such a code point cannot even be shown."""
+    labels = npy(np.array(["cat"] * 12))
+    path = zipped(tmp_path / "a.npz", rows=npy(BITS), kind=labels[:-1] + b"\x7f")
+    with pytest.raises(ValueError, match="'kind' is no text"):
+        load(path, labels="kind")
+
+
 def test_pipes_and_devices_are_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for suffix in (".npy", ".npz", ".csv", ".csv.gz", ".parquet", ".h5"):
@@ -261,6 +269,19 @@ def test_damaged_hdf5_values(tmp_path):
     path.write_bytes(content)
     with pytest.raises(ValueError, match="is no whole HDF5 file"):
         load(path)
+
+
+def test_damaged_hdf5_text(tmp_path):
+    """The library itself never ends at a free space of no size in a heap."""
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file["rows"], file["kind"] = BITS, ["cat"] * 12
+    content = bytearray(path.read_bytes())
+    begin = content.index(b"GCOL") + 16
+    content[begin : begin + 2] = content[begin + 8 : begin + 10] = bytes(2)
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"its heap of text at byte \d+ is damaged"):
+        load(path, labels="kind")
 
 
 def test_damaged_parquet_pages(tmp_path):

@@ -2,7 +2,7 @@
 
 import math
 from contextlib import AbstractContextManager
-from functools import cache
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,13 @@ import numpy as np
 
 from vrbm import memory
 from vrbm.printable import brief
-from vrbm.reading import check_regular, damage
+from vrbm.reading import check_regular, damage, open_regular
 
 #: A dataset may be larger than what the file stores of it by this factor at most: more than any
 #: useful data compress, and less than a file that only claims to hold values.
 EXPANSION = 2000
 
+_HEAP = b"GCOL\1\0\0\0"
 _DAMAGE = (OSError, ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
 
 
@@ -30,16 +31,17 @@ class Stored:
             self.dtype: np.dtype = dataset.dtype
             self.name = brief(dataset.name)
         self.size = math.prod(self.shape)
+        self.is_checked = False
 
     def __getitem__(self, rows: Any) -> np.ndarray:
-        self.check()
+        if not self.is_checked:
+            self.check()
         with _damage(self.path):
             return np.asarray(self.dataset[rows])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self[:] if self.shape else self[()], dtype)
 
-    @cache  # noqa: B019
     def check(self) -> None:
         """Raise an error where values are in other files, absent, or in chunks beyond memory."""
         with _damage(self.path):
@@ -58,6 +60,30 @@ class Stored:
         memory.require(
             chunk, f"a chunk of {self.name} in {self.path}", "store it in smaller chunks"
         )
+        if self.dtype.kind == "O":
+            with _damage(self.path):
+                _check_heaps(self.path, self.dataset.file.id.get_create_plist().get_sizes()[1])
+        self.is_checked = True
+
+
+def _check_heaps(path: Path, width: int) -> None:
+    """Walk the heaps in which HDF5 keeps text, with lengths of `width` bytes.
+
+    The library follows them by sizes that it does not check: at a size of 0 it would never end.
+    """
+    with open_regular(path) as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        begin = content.find(_HEAP)
+        while begin >= 0:
+            place = begin + 8 + width
+            end = begin + int.from_bytes(content[begin + 8 : place], "little")
+            while place + 8 + width <= end:
+                index = int.from_bytes(content[place : place + 2], "little")
+                size = int.from_bytes(content[place + 8 : place + 8 + width], "little")
+                step = 8 + width + -(-size // 8) * 8 if index else size  # 0: the space that is free
+                if step == 0 or place + step > min(end, len(content)):
+                    raise ValueError(f"its heap of text at byte {begin} is damaged")
+                place += step
+            begin = content.find(_HEAP, begin + 1)
 
 
 def datasets(path: Path) -> dict[str, Stored]:
