@@ -76,3 +76,18 @@ def test_published_sets(name, expected):
     with np.load(DEBD / f"{name}.npz") as data:
         tree = baselines.chow_liu(data["x_train"])
         assert tree.log_probability(data["x_test"]).mean() == pytest.approx(expected, abs=0.01)
+
+
+def test_of_a_data_set(monkeypatch):
+    """In blocks, of spins or 0/1, and of some of the rows where they are many."""
+    rows = RNG.integers(0, 2, (50, 3))
+    monkeypatch.setattr(baselines, "BLOCK", 7)
+    for name, fit in (
+        ("independent columns", baselines.independent),
+        ("a Chow-Liu tree", baselines.chow_liu),
+    ):
+        expected = fit(rows).log_probability(rows).mean()
+        assert baselines.fit_all(rows)[name].mean(rows) == pytest.approx(expected)
+        assert baselines.fit_all(2 * rows - 1)[name].mean(2 * rows - 1) == pytest.approx(expected)
+    monkeypatch.setattr(baselines, "MOST", 25)
+    assert baselines.fit_all(rows)["a Chow-Liu tree"].mean(rows) < 0

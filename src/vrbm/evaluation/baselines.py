@@ -15,6 +15,8 @@ from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 #: Rows that are added to each cell of a table of two columns.
 SMOOTHING = 0.05
+#: Rows at a time, and the most rows that baselines are fitted to.
+BLOCK, MOST = 10_000, 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +26,12 @@ class Baseline(ABC):
     @abstractmethod
     def log_probability(self, rows: Any) -> np.ndarray:
         """log p(v) of rows (n, N) of 0/1, in nats, (n,)."""
+
+    def mean(self, rows: Any) -> float:
+        """The mean of log p(v) over rows (n, N) of ±1 or 0/1, block by block."""
+        blocks = range(0, len(rows), BLOCK)
+        sums = [self.log_probability(rows[at : at + BLOCK] == 1).sum() for at in blocks]
+        return float(sum(sums) / len(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +68,13 @@ class ChowLiu(Baseline):
         """log p(v_r) + Σ_i log p(v_i | v_parent(i))."""
         v = _floats(rows)
         return self.constant + v @ self.fields + (v * v[:, self.parents]) @ self.couplings
+
+
+def fit_all(rows: Any) -> dict[str, Baseline]:
+    """All baselines of rows (n, N) of ±1 or 0/1, by name; of more than `MOST`, some."""
+    chosen = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST)).astype(int))
+    ones = rows[chosen] == 1
+    return {"independent columns": independent(ones), "a Chow-Liu tree": chow_liu(ones)}
 
 
 def independent(rows: Any, weights: np.ndarray | None = None) -> Independent:
