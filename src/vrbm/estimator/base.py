@@ -21,6 +21,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from vrbm import memory
 from vrbm.data import sparse
+from vrbm.data.dataset import Domain
 from vrbm.estimator import coding, completion, files, fitting, forks
 from vrbm.estimator.batches import by_block, gibbs, mean_visible, sizes_met
 from vrbm.evaluation import likelihood, sampling
@@ -29,10 +30,12 @@ from vrbm.model import GrandCanonicalRBM, Potential, checks
 
 #: log Z is enumerated where the smaller layer has at most so many units, else annealed.
 ENUMERATED = 16
-#: Chains and temperatures of the annealing.
-CHAINS, TEMPERATURES = 100, 1000
 #: Units that exist with at most this probability, on average over training rows, are left out.
 UNUSED = 0.01
+
+
+class ImpossibleLikelihood(ValueError):
+    """A probability above 1: log Z is wrong, and no score of the model means anything."""
 
 
 class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, BaseEstimator):  # type: ignore[misc]
@@ -134,9 +137,26 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
 
         Of a row with NaN, the log-probability of its known entries. Rows with values between 0 and
         1 get F at these means: a score that compares rows and models, no probability.
+
+        log Z is exact for small models, else annealed from both sides. Effort grows until its
+        bracket is narrow; where that fails a `LikelihoodWarning` says why.
+
+        Raises
+        ------
+        ImpossibleLikelihood
+            If a row has a probability above 1, by far more than the error of log Z.
         """
         free = self.free_energy(X)
-        return free.dtype.type(-self.log_partition_) - free
+        scores = free.dtype.type(-self.log_partition_) - free
+        highest = float(scores.max())
+        slack = 0.01 + 6 * self.log_partition_error_ + 1e-4 * float(np.abs(free).max())
+        if self.coding_.domain is not Domain.UNIT and highest > slack:
+            raise ImpossibleLikelihood(
+                f"the model gives a row of X a log-probability of {highest:.2f} nats, above 0, "
+                "which is impossible: annealing has missed most of what the model gives, and log Z "
+                "is far too low. Train anew with a lower learning_rate, or more n_gibbs."
+            )
+        return scores
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The mean of `score_samples`."""
@@ -219,6 +239,12 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
     def log_partition_error_(self) -> float:
         """The standard error of log Z, common to all scores; 0 where exact."""
         return self._log_partition().standard_error
+
+    @property
+    def log_partition_bracket_(self) -> tuple[float, float]:
+        """The lower and the upper end of log Z, each 2 standard errors beyond an estimate."""
+        found = self._log_partition()
+        return found.lower, found.upper
 
     @property
     def components_(self) -> np.ndarray:
@@ -376,14 +402,8 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         check_is_fitted(self)
         if self._partition is None:
             forks.check()
-            small = min(self.model_.W.shape) <= ENUMERATED
-            self._partition = likelihood.log_partition(
-                self.model_,
-                self._fixed_key(),
-                chains=CHAINS,
-                temperatures=TEMPERATURES,
-                backward=False,
-                enumerate_small=small,
+            self._partition = likelihood.narrowed(
+                self.model_, self._fixed_key(), self._chains, ENUMERATED
             )
         return self._partition
 

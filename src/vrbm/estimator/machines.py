@@ -51,7 +51,7 @@ _PARAMETERS = f"""n_iter : int
         Visible biases c, (`n_features`,).
     log_partition_
         log Z, computed when first asked for; `log_partition_error_` is its standard error,
-        `log_partition_method_` how it was found.
+        `log_partition_method_` how it was found, `log_partition_bracket_` its lower and upper end.
     history_
         A record of each epoch.
     n_iter_

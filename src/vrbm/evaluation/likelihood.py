@@ -25,6 +25,9 @@ ENUMERATED = 20
 #: A bracket wider than this, in nats, is a doubt; so are fewer effective chains than this.
 WIDE = 1.0
 FEW = 10.0
+#: Chains and temperatures that are tried in turn until a bracket is at most so wide, in nats.
+EFFORTS = ((100, 1000), (200, 4000), (400, 16_000))
+NARROW = 0.3
 
 
 class LikelihoodWarning(UserWarning):
@@ -221,6 +224,58 @@ def log_partition(
     for doubt in result.doubts():
         warnings.warn(doubt, LikelihoodWarning, stacklevel=2)
     return result
+
+
+def from_both_sides(
+    model: GrandCanonicalRBM,
+    key: RandomKey,
+    starts: Values,
+    *,
+    file: FilePath | str | None = None,
+    **settings: Any,
+) -> tuple[LogPartition, list[str]]:
+    """log Z, forward and backward from `starts`, and what speaks against it, as sentences.
+
+    Where the outcome shows that the model does not give such rows, backward runs start at the ends
+    of forward ones instead.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LikelihoodWarning)
+        found = log_partition(model, key, starts=starts, file=file, **settings)
+        if not found.starts_are_foreign:
+            return found, found.doubts()
+        own = None if file is None else FilePath(file).with_name(f"{FilePath(file).name}-own")
+        found = log_partition(model, key, file=own, **settings)
+    remark = (
+        "rows that the model was trained with are not typical of it, so that backward runs began "
+        "at ends of forward runs: the upper end of log Z holds if these missed nothing."
+    )
+    return found, [remark, *found.doubts()]
+
+
+def narrowed(
+    model: GrandCanonicalRBM, key: RandomKey, starts: Values, enumerated: int = ENUMERATED
+) -> LogPartition:
+    """log Z from both sides with growing effort, until its bracket is at most `NARROW` nats wide.
+
+    Smaller layers of at most `enumerated` units are summed exactly. The last of the `EFFORTS` is
+    taken as it is.
+
+    Warns
+    -----
+    LikelihoodWarning
+        For each of the doubts that are left.
+    """
+    small = min(model.W.shape) <= enumerated
+    for chains, temperatures in EFFORTS:
+        found, doubts = from_both_sides(
+            model, key, starts, chains=chains, temperatures=temperatures, enumerate_small=small
+        )
+        if not doubts and found.upper - found.lower <= NARROW:
+            break
+    for doubt in doubts:
+        warnings.warn(doubt, LikelihoodWarning, stacklevel=2)
+    return found
 
 
 def log_likelihood(

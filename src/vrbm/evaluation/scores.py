@@ -1,6 +1,5 @@
 """Reconstruction and likelihood of a model side by side, for each split of a data set."""
 
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,12 @@ from vrbm.data.dataset import Dataset, Domain
 from vrbm.evaluation import baselines
 from vrbm.evaluation.chain_blocks import Progress
 from vrbm.evaluation.likelihood import (
-    LikelihoodWarning,
     LogLikelihood,
     LogPartition,
     error_of_mean,
     free_energies,
+    from_both_sides,
     log_likelihood,
-    log_partition,
 )
 from vrbm.evaluation.path import fields_of_mean
 from vrbm.evaluation.reconstruction import ReconstructionErrors, reconstruction_errors
@@ -97,17 +95,8 @@ def scores(
             "base": fields_of_mean(model, rows),
             "progress": progress,
         }
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LikelihoodWarning)  # the doubts become remarks
-            partition = log_partition(model, key, starts=rows, file=file, **settings)
-            if partition.starts_are_foreign:  # the model does not give such rows
-                own = None if file is None else file.with_name(f"{file.name}-own")
-                partition = log_partition(model, key, file=own, **settings)
-                remarks.append(
-                    "training rows are foreign to the model, so that backward runs began at ends "
-                    "of forward runs: the upper end of log Z holds if these missed nothing."
-                )
-        remarks += partition.doubts()
+        partition, doubts = from_both_sides(model, key, rows, file=file, **settings)
+        remarks += doubts
         temperatures_of_data = mixture_temperatures(data)
     highest = None
     if temperatures_of_data is not None and data.image_shape is not None:
