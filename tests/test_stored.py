@@ -169,6 +169,7 @@ def run(tmp_path):
     return run, data
 
 
+@pytest.mark.filterwarnings("ignore::vrbm.training.arithmetic.ResumeWarning")
 def test_checkpoints(run):
     run, data = run
     arrays, header = opened(run.checkpoint)

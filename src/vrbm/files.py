@@ -4,14 +4,10 @@ import errno
 import math
 import os
 import secrets
-import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 #: Errors of a device, not of a path: no space, over quota, file too large, broken, read-only.
 DEVICE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS})
@@ -91,19 +87,6 @@ def finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [finite(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def read_npz(path: Path) -> dict[str, np.ndarray]:
-    """All arrays of an npz file; a truncated or damaged one is an error that says so."""
-    try:
-        with zipfile.ZipFile(path):  # np.load would take other kinds of files too
-            pass
-        with np.load(path, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
-        raise ValueError(
-            f"{path} is no whole npz file of numbers ({error}): write it by numpy.savez."
-        ) from error
 
 
 def cache_directory() -> Path:

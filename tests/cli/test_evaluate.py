@@ -118,6 +118,38 @@ def test_sample_writes_states_free_and_clamped(ising_run, tmp_path, capsys):
     assert "4 samples" in capsys.readouterr().out
 
 
+FREE = ",nan" * 7
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"1,O{FREE}", "holds no rows of numbers: its only line"),
+        (f"1,O{FREE}\n1,1{FREE}", "whose first line is 1, O, nan"),
+        (f"1,-1{FREE}\n1,O{FREE}", "holds 'O' in row 1, column 1"),
+        (f"1,{FREE}", "holds '' in row 0, column 1"),
+        (f"1,-1,free{FREE[4:]}", "holds no rows of numbers"),
+        (f"1,-1{FREE}\n", None),
+        (f"\ufeff1,-1{FREE}\n", None),
+        (f"1;-1{FREE.replace(',', ';')}", None),
+        ("1\n-1\n" + "nan\n" * 7, None),
+    ],
+)
+def test_clamped_values_are_read_strictly(ising_run, tmp_path, capsys, text, message):
+    """A value that cannot be read is no free unit."""
+    clamp, out = tmp_path / "clamp.csv", tmp_path / "out.npy"
+    clamp.write_text(text, encoding="utf-8")
+    arguments = ["-n", "4", "--out", str(out), "--method", "gibbs", "--steps", "5"]
+    status = main(["sample", str(ising_run), *arguments, "--clamp", str(clamp)])
+    if message is None:
+        assert status == 0
+        assert_array_equal(np.load(out)[:, :2], [[1, -1]] * 4)
+    else:
+        assert status == 2
+        assert message in capsys.readouterr().err
+        assert not out.exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

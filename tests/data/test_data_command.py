@@ -23,6 +23,19 @@ def test_digits_are_written_with_a_picture_beside(capsys, tmp_path):
     assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_picture_that_is_there_already_is_left(capsys, tmp_path):
+    np.save(tmp_path / "a.npy", np.eye(4))
+    picture, out = tmp_path / "b.png", tmp_path / "b.npz"
+    picture.write_bytes(b"a holiday")
+    arguments = ["data", "describe", tmp_path / "a.npy", "--out", out]
+    status, printed, _ = run(capsys, *arguments)
+    assert status == 0
+    assert picture.read_bytes() == b"a holiday"
+    assert f"{picture} is there already, and is left as it is" in printed.replace("\n", " ")
+    assert run(capsys, *arguments, "--picture", picture)[0] == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
 def test_describe_states_what_a_file_holds(capsys, tmp_path):
     rows = np.array([[0, 1, 1], [0, 1, 0]])
     np.save(tmp_path / "mine.npy", rows)

@@ -5,6 +5,7 @@ import pytest
 
 from vrbm.data import ising
 from vrbm.data.dataset import Dataset, Domain
+from vrbm.reading import read_npz
 
 
 @pytest.fixture(autouse=True)
@@ -90,6 +91,27 @@ def test_a_damaged_file_is_made_anew(cache, damage):
         middle = len(content) // 2
         flipped = content[:60] + bytes([content[60] ^ 255]) + content[61:]
         path.write_bytes({"cut": content[:middle], "empty": b"", "changed": flipped}[damage])
+    assert small().content_hash == data.content_hash
+    assert Dataset.load(path).content_hash == data.content_hash
+
+
+@pytest.mark.parametrize("foreign", ["lattice", "rows", "seed", "temperatures", "values", "edited"])
+def test_another_set_in_its_place_is_made_anew(cache, foreign):
+    """A file is believed by what it holds, not by its name."""
+    data = small()
+    (path,) = cache.iterdir()
+    if foreign in ("values", "edited"):
+        stored = read_npz(path)
+        stored["train"][3] *= 3 if foreign == "values" else -1
+        np.savez(path, **stored)
+    else:
+        change = {
+            "lattice": {"L": 3},
+            "rows": {"n_train": 19},
+            "seed": {"seed": 1},
+            "temperatures": {"temperatures": [1.0, 2.0, 3.1]},
+        }[foreign]
+        small(**change).save(path)
     assert small().content_hash == data.content_hash
     assert Dataset.load(path).content_hash == data.content_hash
 

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from vrbm import RBM, VRBM
@@ -144,3 +145,39 @@ def test_what_is_fitted_is_not_there_before(name):
 def test_what_is_no_table_is_refused_in_a_sentence(X):
     with pytest.raises(ValueError, match=r"X is a .*: pass an array, a data frame"):
         VRBM().fit(X)
+
+
+def test_ranges_beyond_the_largest_float_are_refused():
+    """Their width is infinite, and ∞/∞ would pass for a missing entry."""
+    rows = X.copy()
+    rows[0, 2], rows[1, 2] = -1.5e308, 1.5e308
+    with (
+        pytest.warns(UserWarning, match="scaled to"),
+        pytest.raises(ValueError, match=r"-1\.5e\+308 to 1\.5e\+308 in column 2, a range beyond"),
+    ):
+        coding.find(rows)
+
+
+@pytest.mark.parametrize("value", [2.0**53, -1e300])
+def test_large_constant_columns_are_not_missing(value):
+    """Where value + 1 is the value itself."""
+    rows = X.copy()
+    rows[:, 2] = value
+    with pytest.warns(UserWarning, match="scaled to"):
+        found = coding.find(rows)
+    encoded = found.encode(rows)
+    assert_allclose(encoded[:, 2], 0)
+    assert np.isfinite(encoded).all()
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo"])
+def test_broken_sparse_matrices_do_not_reach_compiled_code(kind):
+    rows = sparse.csr_array(X).asformat(kind)
+    (rows.coords[1] if kind == "coo" else rows.indices)[2] = 10**8
+    with pytest.raises(ValueError, match="X is no valid sparse matrix: indices run from"):
+        small().fit(rows)
+
+
+def test_sparse_rows_that_memory_cannot_hold():
+    with pytest.raises(ValueError, match=r"made dense, needs [\d,.]* GiB"):
+        small().fit(sparse.csr_array((10**6, 10**7)))

@@ -11,6 +11,8 @@ from importlib import import_module
 
 import vrbm
 from vrbm.cli import process
+from vrbm.cli.streams import adapt_streams
+from vrbm.printable import plain
 
 #: Name: module and class, and what it does in a line.
 COMMANDS = {
@@ -33,6 +35,7 @@ def console() -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line, run the subcommand, and return the exit status."""
+    adapt_streams()
     arguments = sys.argv[1:] if arguments is None else arguments
     name = arguments[0] if arguments else "--help"
     if name == "--version":
@@ -58,18 +61,18 @@ def main(arguments: list[str] | None = None) -> int:
     except (ValueError, OSError, FloatingPointError) as error:
         if isinstance(error, OSError) and error.errno in (errno.EPIPE, *DEVICE):
             raise  # not a file: standard output
-        print(f"vrbm: {error}", file=sys.stderr)
+        print(f"vrbm: {plain(error)}", file=sys.stderr)
         return process.CANNOT_WRITE if isinstance(error, CannotWrite) else 2
     except (MemoryError, RuntimeError, AssertionError) as error:
         if (sentence := _explained(error)) is None:
             raise
-        print(f"vrbm: {sentence}", file=sys.stderr)
+        print(f"vrbm: {plain(sentence)}", file=sys.stderr)
         return 2
     return 0
 
 
 def _warn(message: Warning | str, *where: object) -> None:
-    print(f"vrbm: warning: {message}", file=sys.stderr)
+    print(f"vrbm: warning: {plain(message)}", file=sys.stderr)
 
 
 def _explained(error: Exception) -> str | None:

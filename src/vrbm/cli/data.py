@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, subcommand
 
+from vrbm.printable import plain
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -25,7 +27,8 @@ class Output(ABC):
     out: Path | None = None
     """Write the set to this npz file, which every vrbm command reads."""
     picture: Path | None = None
-    """Write a picture of the set to this file (png, pdf, svg); with --out, beside it by default."""
+    """Write a picture of the set to this file (png, pdf, svg); with --out FILE.npz, FILE.png by
+    default, unless there is such a file."""
 
     @abstractmethod
     def make(self, progress: "Progress") -> "Dataset":
@@ -33,14 +36,14 @@ class Output(ABC):
 
     def run(self) -> None:
         """Make the set, print its table, and write what was asked for."""
-        from rich.console import Console
+        from vrbm.cli.console import PlainConsole
 
         if self.out is not None and self.out.suffix != ".npz":
             raise ValueError(f"--out is {self.out}: the file must end in .npz.")
-        picture = self.picture or (self.out and self.out.with_suffix(".png"))
+        picture = self.picture
         if picture is not None and picture.suffix not in (".png", ".pdf", ".svg"):
             raise ValueError(f"--picture is {picture}: the file must end in .png, .pdf or .svg.")
-        console = Console()
+        console = PlainConsole()
         with _progress(console, "preparing the data") as progress:
             data = self.make(progress)
         _print(console, data)
@@ -48,6 +51,11 @@ class Output(ABC):
             with _progress(console, f"writing {self.out}"):
                 data.save(self.out)
             console.print(f"wrote {self.out}", soft_wrap=True)
+            beside = self.out.with_suffix(".png")
+            if picture is None and beside.exists():
+                console.print(f"{beside} is there already, and is left as it is", soft_wrap=True)
+            elif picture is None:
+                picture = beside
         if picture is not None:
             from vrbm.report import figures, gallery
 
@@ -212,16 +220,17 @@ def _progress(console: "Console", what: str) -> Iterator["Callable[[str, int, in
     """A spinner, with a bar for each download, gone when the work is done."""
     from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    description = TextColumn("{task.description}", markup=False)
+    columns = (SpinnerColumn(), description, BarColumn(), DownloadColumn())
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bars:
-        bars.add_task(what, total=None)
+        bars.add_task(plain(what), total=None)
         tasks = {}
 
         def report(name: str, done: int, total: int) -> None:
             if name not in tasks:
-                tasks[name] = bars.add_task(name)
+                tasks[name] = bars.add_task(plain(name))
             bars.update(tasks[name], completed=done, total=total or None)
 
         yield report

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 from tyro.conf import Positional
 
 from vrbm.cli import process
+from vrbm.cli.console import PlainConsole
 from vrbm.cli.run_folder import data_of, model_of
 from vrbm.evaluation.likelihood import LogPartition
 from vrbm.evaluation.scores import Scores, SplitScores, scores
@@ -53,7 +53,7 @@ class Evaluate:
             identity.update(np.asarray(array).tobytes())
         identity.update(f"{data.content_hash} {self.temperatures} {self.seed}".encode())
         chains = self.folder / f"annealing-{identity.hexdigest()[:12]}"
-        console = Console()
+        console = PlainConsole()
         with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
             task = bars.add_task("annealing", total=None)
             result = scores(
@@ -80,7 +80,7 @@ class Evaluate:
         }
         path = self.folder / "evaluation.json"
         with atomic(path) as temporary:
-            temporary.write_text(json.dumps(finite(written), indent=1, ensure_ascii=False))
+            temporary.write_text(json.dumps(finite(written), indent=1))
         for done in self.folder.glob(f"{chains.name}*"):
             done.unlink(missing_ok=True)  # another evaluation may have
         console.print(f"wrote {path}", soft_wrap=True)

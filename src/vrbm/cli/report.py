@@ -18,8 +18,9 @@ class Report:
     def run(self) -> None:
         """Write the report and print its path."""
         from vrbm.experiments.report import export, report
+        from vrbm.printable import plain
 
-        print(f"wrote {report(self.folder)}")
+        print(f"wrote {plain(report(self.folder))}")
         if self.export is not None:
             export(self.folder, self.export)
-            print(f"wrote {self.export}")
+            print(f"wrote {plain(self.export)}")

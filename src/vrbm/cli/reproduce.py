@@ -6,9 +6,12 @@ from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 from tyro.conf import Positional
 
 from vrbm.cli import process
+from vrbm.cli.console import PlainConsole
+from vrbm.printable import plain
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Reproduce:
         process.advice = "To resume, repeat the command.".format
         preset = PRESETS[self.experiment, self.preset]
         folder = self.out or Path(f"reproduce-{self.experiment}-{self.preset}")
-        console = Console()
+        console = PlainConsole()
         data = EXPERIMENTS[self.experiment].load(preset)
         line = _Line(console)
         try:
@@ -79,7 +82,7 @@ class _Line:
 
     def __call__(self, name: str, share: float, words: str) -> None:
         if self.status is not None:
-            self.status.update(f"{name}: {share:4.0%}  {words}")
+            self.status.update(Text(plain(f"{name}: {share:4.0%}  {words}")))
         elif share == 1:
             self.console.print(f"{name}: {words}", highlight=False)
 

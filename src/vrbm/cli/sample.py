@@ -5,13 +5,16 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
-from rich.console import Console
 from tyro.conf import Positional, arg
 
+from vrbm.cli.console import PlainConsole
 from vrbm.cli.run_folder import model_of
+from vrbm.data.text import read_text
 from vrbm.evaluation.sampling import sample
 from vrbm.files import atomic
 from vrbm.model import checks
+from vrbm.printable import brief
+from vrbm.reading import map_npy
 
 
 @dataclass(frozen=True)
@@ -54,15 +57,26 @@ class Sample:
         )
         with atomic(self.out) as temporary, temporary.open("wb") as file:
             np.save(file, drawn.astype(np.int8))
-        Console().print(f"wrote {self.n} samples to {self.out}", soft_wrap=True, highlight=False)
+        wrote = f"wrote {self.n} samples to {self.out}"
+        PlainConsole().print(wrote, soft_wrap=True, highlight=False)
 
 
 def _read(path: Path) -> np.ndarray:
-    """The numbers of an npy or csv file."""
-    if not path.is_file():
+    """The numbers of an npy or csv file; one line or one column of a csv file is one row."""
+    if not path.exists():
         raise FileNotFoundError(f"--clamp is {path}, which is no file.")
     if path.suffix == ".npy":
-        return np.asarray(np.load(path, allow_pickle=False))
-    if path.suffix == ".csv":
-        return np.genfromtxt(path, delimiter=",")
-    raise ValueError(f"--clamp is {path}: pass a file that ends in .npy or .csv.")
+        values = np.asarray(map_npy(path))
+        if values.dtype.kind not in "biuf":
+            raise ValueError(f"--clamp is {path}, which holds {values.dtype}: pass numbers.")
+        return values
+    if path.suffix != ".csv":
+        raise ValueError(f"--clamp is {path}: pass a file that ends in .npy or .csv.")
+    rows = read_text(path).rows
+    if rows.columns is not None:
+        raise ValueError(
+            f"--clamp is {path}, whose first line is {brief(', '.join(rows.columns), 60)}: pass "
+            "numbers and nan alone, without a header."
+        )
+    values = rows.read(0, rows.shape[0])
+    return values.ravel() if 1 in values.shape else values

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from tyro.conf import Positional, arg
 
 from vrbm import lock
 from vrbm.cli import process
+from vrbm.cli.console import PlainConsole
 from vrbm.cli.run_folder import data_of
 from vrbm.data.catalogue import NAMES, find
 from vrbm.data.dataset import Domain
@@ -188,7 +188,7 @@ def _advice(run: Run, total: int, last: Record | None) -> str:
 
 def _follow(run: Run, records: Generator[Record, None, None], total: int) -> None:
     """Show a progress line while the records come, then the last of them."""
-    console = Console()
+    console = PlainConsole()
     columns = (
         SpinnerColumn(),
         TextColumn("epoch {task.completed}/{task.total}"),

@@ -3,16 +3,17 @@
 Values stay in the domain that they come in: 0/1 data are mapped to spins by the model, not here.
 """
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from vrbm import memory
 from vrbm.data.dataset import Dataset, Domain
 from vrbm.data.domains import DomainFinder
 from vrbm.data.formats import open_tables
 from vrbm.data.rows import ArrayRows, Rows, Table, as_rows, ranges
+from vrbm.reading import read_headers
 
 
 def from_array(
@@ -81,10 +82,7 @@ def load(
 
 def _is_dataset(path: Path) -> bool:
     """Whether `Dataset.save` wrote the file."""
-    if path.suffix != ".npz" or not zipfile.is_zipfile(path):
-        return False
-    with zipfile.ZipFile(path) as file:
-        return "facts.npy" in file.namelist()
+    return path.suffix == ".npz" and path.is_file() and "facts" in read_headers(path)
 
 
 def _dataset(
@@ -95,12 +93,16 @@ def _dataset(
     image_shape: tuple[int, int] | None,
     memory_map: bool,
 ) -> Dataset:
+    if not memory_map:
+        _require_memory(tables, name, 1)  # before a long pass over the values
     finder = DomainFinder()
     for split, table in tables.items():
         finder.add_all(table.rows, where[split])
     if domain is None:
         domain = finder.domain()
     finder.require(domain)
+    if not memory_map:
+        _require_memory(tables, name, domain.dtype.itemsize)
     arrays: dict[str, Any] = {}
     for split, table in tables.items():
         arrays[split] = _mapped(table.rows) if memory_map else _in_memory(table.rows, domain)
@@ -109,11 +111,26 @@ def _dataset(
     return Dataset(name=name, domain=domain, image_shape=image_shape, **arrays)
 
 
+def _require_memory(tables: dict[str, Table], name: str, itemsize: int) -> None:
+    """Raise an error unless all rows fit in memory, a value in `itemsize` bytes."""
+    shapes = [table.rows.shape for table in tables.values()]
+    memory.require(
+        itemsize * sum(rows * width for rows, width in shapes),
+        f"{name}, with {' and '.join(f'{rows:,}×{width:,}' for rows, width in shapes)} values,",
+        "take fewer rows, pass memory_map for an npy file, or use vrbm.data.stream.Stream",
+    )
+
+
 def _plain(labels: np.ndarray | None) -> np.ndarray | None:
     """Labels as numbers or text: files of objects would need pickle."""
     if labels is None or labels.dtype.kind not in "OS":
         return labels
-    return np.array([x.decode() if isinstance(x, bytes) else str(x) for x in labels])
+    if labels.ndim != 1:
+        raise ValueError(f"labels have shape {labels.shape}: pass one for each row.")
+    texts = [x.decode(errors="replace") if isinstance(x, bytes) else str(x) for x in labels]
+    longest = max(map(len, texts), default=0)
+    memory.require(4 * longest * len(texts), f"labels of {longest:,} characters", "shorten them")
+    return np.array(texts)
 
 
 def _mapped(rows: Rows) -> np.ndarray:

@@ -14,10 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
+from vrbm import memory
 from vrbm.data.dataset import Dataset, Domain
 from vrbm.data.download import Progress, fetch
 from vrbm.data.mnist import given_folder
-from vrbm.files import atomic, cache_directory, read_npz
+from vrbm.files import atomic, cache_directory
+from vrbm.reading import read_npz
 
 #: Rows and SHA-256 of the packed rows of each split.
 SPLITS = {
@@ -93,6 +95,8 @@ def _from_text(path: Path, rows: int, checksum: str) -> np.ndarray:
     """Packed rows of a text file of zeros and ones with spaces between."""
     if not path.is_file():
         raise FileNotFoundError(f"{path.parent} holds neither {PACKED} nor {path.name}.")
+    size = path.stat().st_size
+    memory.require(3 * size, str(path), f"expected about {2 * rows * PIXELS} bytes of text")
     text = np.frombuffer(path.read_bytes(), np.uint8)
     digits = text[text > ord(" ")]
     values = digits - ord("0")

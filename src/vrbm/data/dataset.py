@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cached_property
@@ -10,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from vrbm.files import atomic, read_npz
+from vrbm.files import atomic
+from vrbm.printable import brief
+from vrbm.reading import read_npz
 
 
 class Domain(StrEnum):
@@ -50,6 +53,10 @@ class Dataset:
             if getattr(self, split) is None and getattr(self, f"{split}_labels") is not None:
                 raise ValueError(f"{split}_labels are given without {split}: pass both or none.")
         for split, rows, labels in self.splits():
+            if rows.dtype.kind not in "biuf":
+                raise ValueError(
+                    f"{split} of data set {self.name!r} has dtype {rows.dtype}: pass numbers."
+                )
             if rows.ndim != 2 or 0 in rows.shape or rows.shape[1] != self.n_visible:
                 raise ValueError(
                     f"{split} of data set {self.name!r} has shape {rows.shape}: pass at least "
@@ -65,7 +72,9 @@ class Dataset:
                     f"{split} of data set {self.name!r} has {len(rows)} rows but "
                     f"{len(labels)} labels: pass one label for each row."
                 )
-        if self.image_shape is not None and np.prod(self.image_shape) != self.n_visible:
+        if self.image_shape is not None and (
+            min(self.image_shape) < 1 or math.prod(self.image_shape) != self.n_visible
+        ):
             raise ValueError(
                 f"image_shape {self.image_shape} of data set {self.name!r} does not hold "
                 f"{self.n_visible} values: pass the height and width of one row."
@@ -74,7 +83,7 @@ class Dataset:
     @property
     def n_visible(self) -> int:
         """N, the number of values in a row."""
-        return self.train.shape[-1]
+        return self.train.shape[-1] if self.train.ndim else 0
 
     def splits(self) -> list[tuple[str, np.ndarray, np.ndarray | None]]:
         """Name, rows and labels of the splits that are there."""
@@ -109,24 +118,47 @@ class Dataset:
             for field in fields(self)
             if isinstance(value := getattr(self, field.name), np.ndarray)
         }
-        facts = {"name": self.name, "domain": self.domain, "image_shape": self.image_shape}
+        facts = {
+            "name": self.name,
+            "domain": self.domain,
+            "image_shape": self.image_shape,
+            "hash": self.content_hash,
+        }
         arrays["facts"] = np.array(json.dumps(facts))
         with atomic(Path(path)) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, **arrays)
 
     @classmethod
     def load(cls, path: Path | str) -> "Dataset":
-        """Read a set that `save` wrote."""
+        """Read a set that `save` wrote; what it holds must have the hash that it states."""
         arrays: dict[str, Any] = read_npz(Path(path))
         if "facts" not in arrays:
             raise ValueError(
                 f"{path} holds no vrbm data set: read other files by vrbm.data.arrays."
             )
-        facts: dict[str, Any] = json.loads(str(arrays.pop("facts")))
-        shape = facts["image_shape"]
-        return cls(
-            name=facts["name"],
-            domain=Domain(facts["domain"]),
-            image_shape=None if shape is None else (shape[0], shape[1]),
-            **arrays,
-        )
+        try:
+            facts = json.loads(str(arrays.pop("facts")))
+            match facts:
+                case {
+                    "name": str(name),
+                    "domain": str(domain),
+                    "image_shape": None | [int(), int()],
+                }:
+                    shape = facts["image_shape"]
+                case _:
+                    raise ValueError("its facts are not those of a data set")
+            if unknown := arrays.keys() - {field.name for field in fields(cls)}:
+                raise ValueError(f"it holds {brief(', '.join(sorted(unknown)))}")
+            data = cls(
+                name=name,
+                domain=Domain(domain),
+                image_shape=None if shape is None else (shape[0], shape[1]),
+                **arrays,
+            )
+            if facts.get("hash", data.content_hash) != data.content_hash:
+                raise ValueError("its content does not have the hash that it states")
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ValueError(
+                f"{path} is no valid data set of vrbm ({brief(error)}): make it anew by vrbm data."
+            ) from error
+        return data

@@ -11,6 +11,7 @@ import numpy as np
 
 from vrbm.data.dataset import Domain
 from vrbm.data.rows import Rows, as_rows, ranges
+from vrbm.printable import brief
 
 _ALLOWED = {
     Domain.SPIN: {"−1", "1"},
@@ -53,7 +54,7 @@ class DomainFinder:
 
         def place(at: np.ndarray) -> str:
             row, column = first(at)
-            called = f" ({columns[column]!r})" if columns else ""
+            called = f" ({brief(repr(columns[column]), 60)})" if columns else ""
             return (
                 f"{name} holds {chunk[row, column]} in row {start + row}, column {column}{called}"
             )
@@ -103,15 +104,17 @@ class DomainFinder:
 
 def _numbers(chunk: np.ndarray, start: int, name: str, columns: Sequence[str] | None) -> np.ndarray:
     """The chunk as real numbers; text and other objects are errors that name the first one."""
-    if chunk.dtype.kind in "biuf":
+    if chunk.dtype.kind in "iuf":
         return chunk
+    if chunk.dtype.kind == "b":
+        return chunk.view(np.uint8)  # a file may hold other bytes than 0 and 1
     if chunk.dtype.kind in "OUST":
         for (row, column), value in np.ndenumerate(chunk):
             if not isinstance(value, Real):
-                called = f" ({columns[column]!r})" if columns else ""
+                called = f" ({brief(repr(columns[column]), 60)})" if columns else ""
                 raise ValueError(
-                    f"{name} holds {value!r} in row {start + row}, column {column}{called}, "
-                    "which is no number: encode or drop such columns first."
+                    f"{name} holds {brief(repr(value), 60)} in row {start + row}, column "
+                    f"{column}{called}, which is no number: encode or drop such columns first."
                 )
         return chunk.astype(np.float64)
     raise ValueError(

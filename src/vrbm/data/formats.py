@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
+from vrbm import memory
+from vrbm.data import sparse
 from vrbm.data.rows import ArrayRows, Rows, SparseRows, Table
 from vrbm.data.text import read_text
-from vrbm.files import read_npz
+from vrbm.printable import brief
+from vrbm.reading import check_regular, map_npy, read_npz
 
 #: Names under which an npz or HDF5 file may hold the rows and the labels of each split.
 SPLIT_NAMES = {
@@ -34,6 +36,7 @@ def open_tables(path: Path, key: str | None = None, labels: str | None = None) -
         raise FileNotFoundError(f"{path} does not exist.")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: pass one file ({SUFFIXES}).")
+    check_regular(path)
     suffix = path.suffix.lower()
     if suffix == ".gz":
         suffix = path.with_suffix("").suffix.lower() + suffix
@@ -43,7 +46,7 @@ def open_tables(path: Path, key: str | None = None, labels: str | None = None) -
         case ".npy":
             if labels is not None:
                 raise ValueError(f"labels is {labels!r}, but {path} holds one array: leave it out.")
-            return {"train": Table(ArrayRows(_numpy(path), str(path)))}
+            return {"train": Table(ArrayRows(map_npy(path), str(path)))}
         case ".npz":
             return _npz(path, key, labels)
         case ".csv" | ".tsv" | ".txt" | ".csv.gz" | ".tsv.gz" | ".txt.gz":
@@ -68,55 +71,37 @@ def require(package: str, path: Path) -> Any:
         ) from error
 
 
-def _numpy(path: Path) -> np.ndarray:
-    """A memory-mapped npy file."""
-    with path.open("rb") as file:
-        head = file.read(6)
-    if head != b"\x93NUMPY":
-        raise ValueError(
-            f"{path} is no whole npy file: it should begin with the bytes 93 4e 55 4d 50 59, but "
-            f"begins with {head.hex(' ') or 'nothing: it is empty'}. Write it by numpy.save."
-        )
-    try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (EOFError, ValueError) as error:
-        raise ValueError(
-            f"{path} is no whole npy file of numbers ({error}): write it by numpy.save."
-        ) from error
-
-
 def _npz(path: Path, key: str | None, labels: str | None) -> dict[str, Table]:
     arrays = read_npz(path)
-    if {"format", "indptr", "indices", "shape", "data"} <= arrays.keys():
-        return {"train": Table(SparseRows(scipy.sparse.load_npz(path), str(path)))}
+    if sparse.is_sparse(arrays):
+        return {"train": Table(SparseRows(sparse.from_arrays(arrays, str(path)), str(path)))}
     return _choose(path, arrays, key, labels)
 
 
 def _hdf5(path: Path, key: str | None, labels: str | None) -> dict[str, Table]:
-    h5py = require("h5py", path)
-    try:
-        file = h5py.File(path, "r")
-    except OSError as error:
-        raise ValueError(f"{path} is no whole HDF5 file ({error}).") from error
-    found: dict[str, Any] = {}
-    file.visititems(
-        lambda name, item: found.update({name: item}) if isinstance(item, h5py.Dataset) else None
-    )
-    return _choose(path, found, key, labels)
+    require("h5py", path)
+    from vrbm.data.hdf5 import datasets
+
+    tables = _choose(path, datasets(path), key, labels)
+    for table in tables.values():
+        assert isinstance(table.rows, ArrayRows)
+        table.rows.array.check()  # before ranges of rows that are not there are counted
+    return tables
 
 
 def _choose(
     path: Path, arrays: Mapping[str, Any], key: str | None, labels: str | None
 ) -> dict[str, Table]:
     """The named array; else the splits by their usual names; else the only table there is."""
-    listing = ", ".join(f"{name} {tuple(array.shape)}" for name, array in arrays.items())
+    shapes = (f"{name} {tuple(array.shape)}" for name, array in arrays.items())
+    listing = brief(", ".join(shapes), 500)
     for argument, name in (("key", key), ("labels", labels)):
         if name is not None and name not in arrays:
             raise ValueError(f"{argument} is {name!r}, but {path} holds: {listing or 'nothing'}.")
 
     def table(name: str, label: str | None) -> Table:
         rows: Rows = ArrayRows(arrays[name], f"{name} in {path}")
-        return Table(rows, None if label is None else np.asarray(arrays[label]))
+        return Table(rows, None if label is None else _labels(arrays[label], f"{label} in {path}"))
 
     if key is None and labels is None:
         splits = {}
@@ -135,3 +120,8 @@ def _choose(
             )
         key = tables[0]
     return {"train": table(key, labels)}
+
+
+def _labels(array: Any, name: str) -> np.ndarray:
+    memory.require(array.size * array.dtype.itemsize, name, "leave the labels out")
+    return np.asarray(array)

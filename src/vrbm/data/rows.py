@@ -8,11 +8,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from vrbm import memory
+from vrbm.data import sparse
+
 
 class Rows(ABC):
     """A table, (rows, N). Rows that were stored as images, (rows, H, W), are read flat."""
 
     shape: tuple[int, int]
+    name: str = "data"
+    #: Bytes of a value as it is read.
+    itemsize: int = 8
     image_shape: tuple[int, int] | None = None
     #: Names of the columns, where the file has them.
     columns: Sequence[str] | None = None
@@ -34,7 +40,8 @@ class ArrayRows(Rows):
                 f"{name} has shape {shape}: pass at least one row and one column, "
                 "as (rows, N), or as images, (rows, height, width)."
             )
-        self.array = array
+        self.array, self.name = array, name
+        self.itemsize = array.dtype.itemsize
         self.shape = (shape[0], int(np.prod(shape[1:])))
         if len(shape) == 3:
             self.image_shape = (shape[1], shape[2])
@@ -53,7 +60,11 @@ class SparseRows(Rows):
             raise ValueError(
                 f"{name} has shape {matrix.shape}: pass at least one row and one column."
             )
+        sparse.check(matrix, name)
+        memory.require(16 * (matrix.shape[0] + 2 * matrix.nnz), name, "pass fewer rows")
+        self.name = name
         self.matrix = matrix.tocsr()
+        sparse.check(self.matrix, name)
         self.shape = self.matrix.shape
 
     def read(self, start: int, stop: int) -> np.ndarray:
@@ -89,10 +100,19 @@ def as_rows(data: Any, name: str = "data") -> Rows:
 def ranges(rows: Rows, chunk_rows: int | None = None) -> list[tuple[int, int]]:
     """Start and stop of consecutive ranges: the groups of the file, else `chunk_rows` rows each.
 
-    Without `chunk_rows`, a range holds about four million values.
+    Without `chunk_rows`, a range holds about four million values. A range that memory cannot hold
+    is an error.
     """
     count, width = rows.shape
     if rows.breaks is not None:
-        return list(zip(rows.breaks[:-1], rows.breaks[1:], strict=True))
-    step = chunk_rows or max(1, (1 << 22) // width)
-    return [(start, min(start + step, count)) for start in range(0, count, step)]
+        found = list(zip(rows.breaks[:-1], rows.breaks[1:], strict=True))
+    else:
+        step = chunk_rows or max(1, (1 << 22) // width)
+        found = [(start, min(start + step, count)) for start in range(0, count, step)]
+    longest = max(stop - start for start, stop in found)
+    memory.require(
+        longest * width * rows.itemsize,
+        f"{rows.name}, read {longest:,} rows of {width:,} values at a time,",
+        "store it in smaller pieces",
+    )
+    return found

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from vrbm import memory
 from vrbm.data.dataset import Domain
 from vrbm.data.domains import DomainFinder
 from vrbm.data.formats import open_tables
@@ -50,6 +51,12 @@ class Stream:
         self.window = window
         self.seed = seed
         self._chunks = np.array(ranges(self.rows, chunk_rows))  # (chunks, 2): start, stop
+        count = min(window + 1, len(self._chunks)) * int(np.diff(self._chunks).max())
+        memory.require(
+            count * self.shape[1] * self.rows.itemsize,
+            f"{self.name}, in windows of {count:,} rows,",
+            "lower window or chunk_rows",
+        )
         self._check = domain is not None
         if domain is None:
             finder = DomainFinder()

@@ -84,4 +84,14 @@ def find(X: np.ndarray) -> Coding:
         stacklevel=6,
     )
     low, high = np.nanmin(X, axis=0).astype(float), np.nanmax(X, axis=0).astype(float)
-    return Coding("scaled", low, np.where(high > low, high, low + 1))
+    with np.errstate(over="ignore"):
+        # Beyond 2^53 the next number is more than 1 away.
+        high = np.where(high > low, high, low + np.maximum(1, np.spacing(np.abs(low))))
+        wide = ~np.isfinite(high - low)
+    if wide.any():
+        column = int(wide.argmax())
+        raise ValueError(
+            f"X runs from {low[column]:g} to {high[column]:g} in column {column}, a range beyond "
+            "the largest float: divide the column first."
+        )
+    return Coding("scaled", low, high)

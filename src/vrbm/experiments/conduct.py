@@ -77,9 +77,7 @@ def _begin(study: StudyFolder, preset: Preset, data: Dataset) -> None:
     if found_files:  # looked for first: another process may just have written the settings
         raise ValueError(f"{study.path} is not empty and holds no study: choose a new folder.")
     with atomic(study.facts) as temporary:
-        temporary.write_text(
-            json.dumps({**facts, "environment": environment()}, indent=1, ensure_ascii=False)
-        )
+        temporary.write_text(json.dumps({**facts, "environment": environment()}, indent=1))
 
 
 def _train(

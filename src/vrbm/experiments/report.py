@@ -44,11 +44,9 @@ def study_report(folder: Path) -> list[Row]:
         raise ValueError(f"{folder} has no measured member yet: go on with vrbm reproduce.")
     rows = experiment.table(results)
     with atomic(folder / "table.json") as temporary:
-        temporary.write_text(
-            json.dumps([row.facts() for row in rows], indent=1, ensure_ascii=False)
-        )
+        temporary.write_text(json.dumps([row.facts() for row in rows], indent=1))
     with atomic(folder / "table.md") as temporary:
-        temporary.write_text(markdown(rows))
+        temporary.write_text(markdown(rows), encoding="utf-8")
     pictures = []
     for name, (figure, caption) in FIGURES[facts["experiment"]](results).items():
         png, _ = figures.save(figure, folder / "figures" / name)

@@ -10,7 +10,7 @@ import numpy as np
 
 from vrbm import stored
 from vrbm.experiments.folder import StudyFolder
-from vrbm.files import read_npz
+from vrbm.reading import read_npz
 
 
 @dataclass(frozen=True)

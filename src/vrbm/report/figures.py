@@ -7,6 +7,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from vrbm.files import atomic
+from vrbm.printable import brief
 
 #: Colours that people with colour-blindness can tell apart (Wong 2011, with two of Tol's).
 COLOURS = (
@@ -23,6 +24,11 @@ STYLE: dict[Any, Any] = {
     "savefig.bbox": "tight",
     "savefig.dpi": 160,
 }
+
+
+def literal(text: object) -> str:
+    """A string from outside as the text of a figure: a dollar sign begins no formula."""
+    return brief(text, 100).replace("$", r"\$")
 
 
 def save(figure: Figure, stem: Path) -> list[Path]:

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from vrbm.data.dataset import Dataset, Domain
 from vrbm.data.describe import label_text
-from vrbm.report.figures import STYLE
+from vrbm.report.figures import STYLE, literal
 
 
 def gallery(data: Dataset, lines: int = 10, columns: int = 20) -> Figure:
@@ -37,7 +37,7 @@ def gallery(data: Dataset, lines: int = 10, columns: int = 20) -> Figure:
             axes.set_yticks([(height + 1) * i + height / 2 for i in range(len(names))], names)
             axes.tick_params(length=0)
             axes.spines[:].set_visible(False)
-        axes.set_title(f"{data.name}: {data.n_visible} values, {data.domain}", fontsize=10)
+        axes.set_title(f"{literal(data.name)}: {data.n_visible} values, {data.domain}", fontsize=10)
     return figure
 
 
@@ -51,7 +51,7 @@ def _choose(data: Dataset, lines: int, columns: int) -> tuple[list[str], list[np
     labels = np.unique(data.train_labels)
     labels = labels[np.unique(np.linspace(0, len(labels) - 1, lines).round().astype(int))]
     parts = [np.flatnonzero(data.train_labels == label)[:columns] for label in labels]
-    return [label_text(label) for label in labels], parts
+    return [literal(label_text(label)) for label in labels], parts
 
 
 def _mosaic(data: Dataset, lines: list[np.ndarray], low: int) -> np.ndarray:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vrbm.files import atomic
+from vrbm.printable import plain
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,11 @@ def render(page: Page) -> str:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        finalize=plain,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     template = files("vrbm.report").joinpath("page.html").read_text(encoding="utf-8")
     return environment.from_string(template).render(page=page)

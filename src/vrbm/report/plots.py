@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator, ScalarFormatter
 
-from vrbm.report.figures import COLOURS, STYLE
+from vrbm.report.figures import COLOURS, STYLE, literal
 
 WIDTH = 6.4
 
@@ -32,7 +32,7 @@ def images(rows: np.ndarray, labels: Sequence[str]) -> Figure:
         figure = Figure(figsize=(WIDTH, WIDTH * lines / columns), layout="constrained")
         axes = figure.subplots(lines, columns, squeeze=False)
         for line, label in enumerate(labels):
-            axes[line, 0].set_ylabel(label, rotation=0, ha="right", va="center")
+            axes[line, 0].set_ylabel(literal(label), rotation=0, ha="right", va="center")
             for column in range(columns):
                 _picture(axes[line, column], rows[line, column])
     return figure
@@ -204,7 +204,7 @@ def error_and_likelihood(
                 s=30,
                 marker=marks[number % len(marks)],
                 color=COLOURS[(5, 3, 1, 6, 7, 0)[number % 6]],
-                label=name,
+                label=literal(name),
             )
         axes.set_xscale("log")
         axes.set_xlabel("test reconstruction error $\\varepsilon$")
@@ -225,8 +225,8 @@ def _by_setting(
     for axes, (title, settings) in zip(panels, values.items(), strict=True):
         for line, found in enumerate(settings.values()):
             axes.plot(found, [line] * len(found), "o", color=COLOURS[5], alpha=0.6, ms=5)
-        axes.set_title(title, fontsize=10)
-    labels = list(next(iter(values.values())))
+        axes.set_title(literal(title), fontsize=10)
+    labels = [literal(name) for name in next(iter(values.values()))]
     panels[0].set_yticks(range(len(labels)), labels, fontsize=8)
     panels[0].invert_yaxis()
     return figure, list(panels)
@@ -280,7 +280,7 @@ def phases(cells: Mapping[tuple[float, float], tuple[float, str]], most: int) ->
             shown[i, j] = size
             dark = np.log(size) < 0.6 * np.log(most)
             axes.text(
-                j, i, f"{size:.3g}\n{phase}", ha="center", va="center", fontsize=8,
+                j, i, f"{size:.3g}\n{literal(phase)}", ha="center", va="center", fontsize=8,
                 color="white" if dark else "black",
             )  # fmt: skip
         axes.imshow(np.log(shown), cmap="cividis", vmin=0, vmax=np.log(most), aspect="auto")

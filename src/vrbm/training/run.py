@@ -70,7 +70,7 @@ class Run:
             }
             state = start(model, data, config, key)
             with atomic(self.facts) as temporary:
-                temporary.write_text(json.dumps(facts, indent=1, ensure_ascii=False))
+                temporary.write_text(json.dumps(facts, indent=1))
             self._save(state, config, data)
             yield from self._follow(train(None, data, config, state=state), data, config, **options)
 
