@@ -21,6 +21,8 @@ class CannotWrite(OSError):
     def __init__(self, path: Path, cause: Exception) -> None:
         reason = cause.strerror if isinstance(cause, OSError) and cause.strerror else str(cause)
         super().__init__(f"{path} could not be written: {reason}.")
+        self.is_wrong_path = isinstance(cause, OSError) and cause.errno not in DEVICE
+        """whether another path would do, such as one that may be written to"""
 
     def explained(self, more: str) -> "CannotWrite":
         """The same, with a sentence more."""

@@ -62,7 +62,8 @@ def main(arguments: list[str] | None = None) -> int:
         if isinstance(error, OSError) and error.errno in (errno.EPIPE, *DEVICE):
             raise  # not a file: standard output
         print(f"vrbm: {plain(error)}", file=sys.stderr)
-        return process.CANNOT_WRITE if isinstance(error, CannotWrite) else 2
+        failed = isinstance(error, CannotWrite) and not error.is_wrong_path
+        return process.CANNOT_WRITE if failed else 2
     except (MemoryError, RuntimeError, AssertionError) as error:
         if (sentence := _explained(error)) is None:
             raise
