@@ -10,6 +10,10 @@ from pathlib import Path
 
 import vrbm
 
+#: Rows that are trained on in no time, and what makes a run of them last.
+SMALL = ["--max-hidden", 12, "--monitor-rows", 20]
+ENDLESS = ["--epochs", 1_000_000, *SMALL]
+
 SOURCE = str(Path(vrbm.__file__).parents[1])
 
 

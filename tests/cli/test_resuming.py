@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import vrbm
-from tests.cli.commands import run, started, wait_for
+from tests.cli.commands import ENDLESS, SMALL, run, started, wait_for
 from vrbm.training.run import Run
 
 resource = pytest.importorskip("resource")
@@ -18,7 +18,6 @@ if not hasattr(resource, "prlimit"):
     pytest.skip("only Linux limits another process", allow_module_level=True)
 
 OFTEN = ["--checkpoint-seconds", 0.05]
-CHAINS = ["--centred", "persistent", "--k", 2, "--chains", 50]
 
 
 def kill(process):
@@ -43,9 +42,9 @@ def fill_disk(process):
     assert "Traceback" not in err
 
 
-def check_same_end(tmp_path, epochs, ways):
+def check_same_end(tmp_path, ways, epochs, *settings):
     """A run that ends in these ways, each time at a random moment, against one that does not."""
-    settings = ["--data", "digits", "--epochs", epochs, "--max-hidden", 60, *OFTEN, *CHAINS]
+    settings = ["--epochs", epochs, *OFTEN, *settings]
     whole, broken = Run(tmp_path / "whole"), Run(tmp_path / "broken")
     status, _, err = run("train", "--out", whole.folder, *settings)
     assert status == 0, err
@@ -77,29 +76,31 @@ def check_same_end(tmp_path, epochs, ways):
     assert not [path for path in broken.folder.iterdir() if path.suffix == ".part"]
 
 
-def test_a_kill_an_interrupt_and_a_full_disk_change_nothing(tmp_path):
-    check_same_end(tmp_path, 150, [kill, interrupt, fill_disk])
+def test_a_kill_an_interrupt_and_a_full_disk_change_nothing(tmp_path, rows):
+    settings = ["--data", rows, *SMALL, "persistent", "--chains", 20]
+    check_same_end(tmp_path, [kill, interrupt, fill_disk], 400, *settings)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [kill, interrupt, fill_disk])
 def test_ten_times_at_random_moments(tmp_path, way):
-    check_same_end(tmp_path, 600, [way] * 10)
+    chains = ["--centred", "persistent", "--k", 2, "--chains", 50]
+    check_same_end(tmp_path, [way] * 10, 600, "--data", "digits", "--max-hidden", 60, *chains)
 
 
 @pytest.fixture
 def small_disk(tmp_path):
     folder = tmp_path / "disk"
     folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
     if subprocess.run(command, check=False, capture_output=True).returncode:
         pytest.skip("only root mounts")
     yield folder
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_disk_that_is_full_to_the_brim(small_disk):
-    settings = ["--data", "digits", "--epochs", 60, "--max-hidden", 60, "--monitor-rows", 20]
+def test_a_disk_that_is_full_to_the_brim(small_disk, rows):
+    settings = ["--data", rows, "--epochs", 300, *SMALL]
     one = Run(small_disk / "run")
     with started("train", "--out", one.folder, *settings, *OFTEN) as process:
         wait_for(one.records.exists, process)
@@ -116,17 +117,16 @@ def test_a_disk_that_is_full_to_the_brim(small_disk):
     (small_disk / "ballast").unlink()
     status, _, err = run("resume", one.folder)
     assert status == 0, err
-    assert len(one.read_records()) == 60
+    assert len(one.read_records()) == 300
 
 
-def test_the_second_of_two_processes_is_told_before_any_work(tmp_path):
-    settings = ["--data", "digits", "--epochs", 1_000_000, "--max-hidden", 20, *OFTEN]
+def test_the_second_of_two_processes_is_told_before_any_work(tmp_path, rows):
+    settings = ["--data", rows, *ENDLESS, *OFTEN]
     one = Run(tmp_path / "run")
     with started("train", "--out", one.folder, *settings) as process:
         wait_for(one.records.exists, process)
         message = f"vrbm: {one.folder} is in use by process {process.pid}: wait until it ends"
         for arguments in (
-            ["train", "--out", one.folder, *settings],
             ["train", "--out", one.folder, "--data", "nowhere.npy"],
             ["resume", one.folder],
         ):

@@ -14,22 +14,24 @@ import numpy as np
 import pytest
 
 import vrbm
-from tests.cli.commands import catches_signals, run, started, wait_for
+from tests.cli.commands import ENDLESS, catches_signals, run, started, wait_for
 from vrbm.data.digits import digits
 from vrbm.training import Config, train
 from vrbm.training.run import Run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals are watched in /proc")
 
-ENDLESS = ["--data", "digits", "--epochs", 1_000_000, "--max-hidden", 20, "--monitor-rows", 20]
+
+def train_at(folder, rows):
+    return ["train", "--out", folder, "--data", rows, *ENDLESS]
 
 
-def stopped(folder, number, moment):
+def stopped(folder, rows, number, moment):
     """Status, output and errors of a training that got a signal at that moment, in seconds.
 
     Counted from when the process watches for signals; negative: from its first checkpoint on.
     """
-    with started("train", "--out", folder, *ENDLESS, "--checkpoint-seconds", 0.1) as process:
+    with started(*train_at(folder, rows), "--checkpoint-seconds", 0.1) as process:
         wait_for(lambda: catches_signals(process), process)
         if moment < 0:
             wait_for(Run(folder).checkpoint.exists, process)
@@ -61,27 +63,27 @@ def check(folder, number, status, err):
         (signal.SIGHUP, -1.0),
     ],
 )
-def test_a_signal_ends_the_process_with_a_sentence(tmp_path, number, moment):
+def test_a_signal_ends_the_process_with_a_sentence(tmp_path, rows, number, moment):
     folder = tmp_path / "run"
-    status, out, err = stopped(folder, number, moment)
+    status, out, err = stopped(folder, rows, number, moment)
     check(folder, number, status, err)
     assert "Traceback" not in out
 
 
 @pytest.mark.slow
-def test_a_hundred_interrupts_at_random_moments(tmp_path):
+def test_a_hundred_interrupts_at_random_moments(tmp_path, rows):
     moments = random.Random(0)
     for turn in range(100):
         folder = tmp_path / f"run-{turn}"
         moment = moments.uniform(0, 3) if turn % 4 == 0 else -moments.uniform(0, 3)
         number = moments.choice([signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-        status, _, err = stopped(folder, number, moment)
+        status, _, err = stopped(folder, rows, number, moment)
         check(folder, number, status, err)
 
 
-def test_a_signal_that_was_ignored_stays_so(tmp_path):
+def test_a_signal_that_was_ignored_stays_so(tmp_path, rows):
     """As under nohup."""
-    with started("train", "--out", tmp_path, *ENDLESS, ignored=[signal.SIGHUP]) as process:
+    with started(*train_at(tmp_path, rows), ignored=[signal.SIGHUP]) as process:
         wait_for(lambda: catches_signals(process), process)
         process.send_signal(signal.SIGHUP)
         time.sleep(0.3)
@@ -92,7 +94,7 @@ def test_a_signal_that_was_ignored_stays_so(tmp_path):
     assert "SIGINT" in err
 
 
-def test_a_terminal_gets_its_cursor_back_and_nothing_after_the_sentence(tmp_path):
+def test_a_terminal_gets_its_cursor_back_and_nothing_after_the_sentence(tmp_path, rows):
     ours, theirs = pty.openpty()
     shown = []
 
@@ -105,7 +107,7 @@ def test_a_terminal_gets_its_cursor_back_and_nothing_after_the_sentence(tmp_path
 
     reader = threading.Thread(target=read)
     reader.start()
-    with started("train", "--out", tmp_path, *ENDLESS, stdout=theirs, stderr=theirs) as process:
+    with started(*train_at(tmp_path, rows), stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
         wait_for(lambda: any("ε".encode() in piece for piece in shown), process)
         process.send_signal(signal.SIGINT)

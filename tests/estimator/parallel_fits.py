@@ -22,9 +22,7 @@ if __name__ == "__main__":
     with joblib.parallel_config(backend=sys.argv[1], n_jobs=2):
         if sys.argv[2] == "fit":
             one = vrbm.RBM(n_iter=1, random_state=0)
-            search = GridSearchCV(
-                machine, {"n_hidden": [2]}, cv=2, refit=False, error_score="raise"
-            )
+            search = GridSearchCV(one, {"n_hidden": [2]}, cv=2, refit=False, error_score="raise")
             search.fit(X)
             print([search.cv_results_[f"split{n}_test_score"].item() for n in range(2)])
         else:
