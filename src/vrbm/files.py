@@ -21,6 +21,8 @@ class CannotWrite(OSError):
     def __init__(self, path: Path, cause: Exception) -> None:
         reason = cause.strerror if isinstance(cause, OSError) and cause.strerror else str(cause)
         super().__init__(f"{path} could not be written: {reason}.")
+        self.is_of_device = not isinstance(cause, OSError) or cause.errno in DEVICE
+        """Whether a retry may succeed, with more space: the path itself is not at fault."""
 
     def explained(self, more: str) -> "CannotWrite":
         """The same, with a sentence more."""

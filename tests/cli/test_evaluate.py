@@ -10,6 +10,7 @@ import vrbm
 from vrbm.cli import main
 from vrbm.data import ising
 from vrbm.data.dataset import Dataset, Domain
+from vrbm.evaluation import baselines
 from vrbm.training.run import Run
 
 
@@ -45,6 +46,12 @@ def test_evaluate_states_errors_likelihood_and_optimum(ising_run, capsys):
         assert_allclose(one["likelihood"]["mean"], log_p.mean(), rtol=1e-5)
         assert_allclose(one["gap"]["mean"], (true - log_p).mean(), rtol=1e-4)
         assert one["reconstruction"]["rows"] == len(rows)
+        tree = baselines.chow_liu(data.train == 1).log_probability(rows == 1)
+        assert_allclose(one["baselines"]["a Chow-Liu tree"], tree.mean())
+        below = one["likelihood"]["mean"] < tree.mean()
+        named = [words for words in written["remarks"] if words.startswith(f"{split} rows")]
+        assert any("BELOW that of a Chow-Liu tree" in words for words in named) == below
+    assert "independent columns" in printed
 
 
 def test_a_checkpoint_is_enough_and_other_data_are_noticed(ising_run, tmp_path, capsys):

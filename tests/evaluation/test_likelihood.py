@@ -1,6 +1,7 @@
 """Annealed importance sampling against enumeration."""
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -15,12 +16,32 @@ from tests.evaluation.small import PAIRS, exact_draws, random_model
 from tests.model.oracle import POTENTIALS
 from vrbm.evaluation import annealing
 from vrbm.evaluation.chain_blocks import Settings, chain_weights
-from vrbm.evaluation.likelihood import free_energies, log_likelihood, log_partition
+from vrbm.evaluation.likelihood import (
+    LogLikelihood,
+    LogPartition,
+    free_energies,
+    log_likelihood,
+    log_partition,
+)
 from vrbm.evaluation.path import path
 from vrbm.training import train
 
 REFERENCE = Path(__file__).parents[3] / "shared" / "reference" / "mnist_rbm500.npz"
 KEY = jax.random.key(0)
+
+
+def test_figures_that_cannot_be_are_told_from_those_that_are_bad():
+    """Above 0 is impossible; below a baseline, by more than the error, a failure."""
+    partition = LogPartition(3.0, 0.1, 2.8, 3.2, 50.0, "annealing", 100, 1000)
+    found = LogLikelihood(-5.0, 0.1, 0.1, -5.2, -4.8, 10, partition)
+    assert not found.is_impossible
+    assert found.shortfalls({"a tree": -6.0, "coins": -4.9}) == []
+    (words,) = found.shortfalls({"a tree": -4.0, "coins": -7.0})
+    assert "-5.00 nats is BELOW that of a tree, -4.00" in words
+    above = replace(found, mean=47.7, upper=48.0)
+    assert above.is_impossible
+    (words,) = above.shortfalls({"a tree": -4.0})
+    assert "47.70 nats is impossible" in words
 
 
 def annealed(model, key=KEY, **settings):

@@ -62,7 +62,8 @@ def main(arguments: list[str] | None = None) -> int:
         if isinstance(error, OSError) and error.errno in (errno.EPIPE, *DEVICE):
             raise  # not a file: standard output
         print(f"vrbm: {plain(error)}", file=sys.stderr)
-        return process.CANNOT_WRITE if isinstance(error, CannotWrite) else 2
+        is_of_device = isinstance(error, CannotWrite) and error.is_of_device
+        return process.CANNOT_WRITE if is_of_device else 2
     except (MemoryError, RuntimeError, AssertionError) as error:
         if (sentence := _explained(error)) is None:
             raise
@@ -109,7 +110,7 @@ def usage() -> str:
             "",
             "vrbm COMMAND --help tells more.",
             "",
-            "exit status: 0 done, 2 wrong call or input, 74 a file could not be written,",
+            "exit status: 0 done, 2 wrong call or input, 74 a full or broken disk,",
             "128 + n stopped by signal n (Ctrl-C: 130).",
         ]
     )

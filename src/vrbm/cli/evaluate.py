@@ -103,6 +103,8 @@ def _table(result: Scores, title: str) -> Table:
     if result.partition is not None:
         row("log-likelihood, nats", _likelihood)
         row("  between", _bracket)
+        for name in result.splits[0].baselines:
+            row(f"  {name}", lambda one, name=name: f"{one.baselines[name]:.3f}")
     if result.highest is not None:
         row("exact optimum of these rows", lambda one: f"{one.gap.optimum:.3f}")
         row("gap to it, paired", lambda one: f"{one.gap.mean:.3f} ± {one.gap.rows_error:.3f}")
@@ -112,6 +114,8 @@ def _table(result: Scores, title: str) -> Table:
 def _likelihood(one: SplitScores) -> str:
     found = one.likelihood
     assert found is not None
+    if found.is_impossible:
+        return "not known"
     error = "" if found.partition_error == 0 else f" ± {found.partition_error:.3f} (log Z)"
     return f"{found.mean:.3f} ± {found.rows_error:.3f} (rows){error}"
 
@@ -119,7 +123,9 @@ def _likelihood(one: SplitScores) -> str:
 def _bracket(one: SplitScores) -> str:
     found = one.likelihood
     assert found is not None
-    return "exact" if found.partition.chains == 0 else f"{found.lower:.3f} and {found.upper:.3f}"
+    if found.partition.chains == 0:
+        return "exact"
+    return f"{found.lower:.3f} and {min(found.upper, 0.0):.3f}"
 
 
 def _notes(result: Scores) -> list[str]:

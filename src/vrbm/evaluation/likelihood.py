@@ -27,6 +27,10 @@ WIDE = 1.0
 FEW = 10.0
 
 
+class LikelihoodWarning(UserWarning):
+    """A likelihood, or the log Z behind it, that should not be trusted."""
+
+
 @dataclass(frozen=True)
 class LogPartition:
     """log Z with what is known of its error."""
@@ -97,6 +101,29 @@ class LogLikelihood:
     rows: int
     partition: LogPartition
 
+    @property
+    def is_impossible(self) -> bool:
+        """Whether the mean log-probability of two-valued rows is above 0: log Z is too low."""
+        return self.mean > 0
+
+    def shortfalls(self, baselines: dict[str, float]) -> list[str]:
+        """What is wrong with the figure itself, as sentences, given the likelihoods of baselines.
+
+        A figure below a baseline by more than its error is that of a model that has failed.
+        """
+        if self.is_impossible:
+            return [
+                f"a mean log-probability of {self.mean:.2f} nats is impossible, since that of "
+                "two-valued rows is at most 0: annealing has missed most of what the model gives, "
+                "and log Z is far too low."
+            ]
+        return [
+            f"the mean log-likelihood of {self.mean:.2f} nats is BELOW that of {name}, "
+            f"{value:.2f}: the model has not learned these rows."
+            for name, value in baselines.items()
+            if max(self.mean, min(self.upper, 0.0)) < value
+        ]
+
 
 def log_partition(
     model: GrandCanonicalRBM,
@@ -148,7 +175,7 @@ def log_partition(
 
     Warns
     -----
-    UserWarning
+    LikelihoodWarning
         For each of the `doubts` of the result.
     """
     model_path = path(model, base)
@@ -192,7 +219,7 @@ def log_partition(
         **backward_values,
     )
     for doubt in result.doubts():
-        warnings.warn(doubt, stacklevel=2)
+        warnings.warn(doubt, LikelihoodWarning, stacklevel=2)
     return result
 
 

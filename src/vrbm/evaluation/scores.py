@@ -9,8 +9,10 @@ import numpy as np
 
 from vrbm.data import ising
 from vrbm.data.dataset import Dataset, Domain
+from vrbm.evaluation import baselines
 from vrbm.evaluation.chain_blocks import Progress
 from vrbm.evaluation.likelihood import (
+    LikelihoodWarning,
     LogLikelihood,
     LogPartition,
     error_of_mean,
@@ -51,6 +53,8 @@ class SplitScores:
     """None for values in [0, 1]"""
     gap: Gap | None
     """None where the true distribution is not known"""
+    baselines: dict[str, float]
+    """mean log-likelihood of models that any other should beat, fitted to the training rows"""
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ def scores(
             "progress": progress,
         }
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the doubts become remarks
+            warnings.simplefilter("ignore", LikelihoodWarning)  # the doubts become remarks
             partition = log_partition(model, key, starts=rows, file=file, **settings)
             if partition.starts_are_foreign:  # the model does not give such rows
                 own = None if file is None else file.with_name(f"{file.name}-own")
@@ -108,6 +112,7 @@ def scores(
     highest = None
     if temperatures_of_data is not None and data.image_shape is not None:
         highest = _highest(data.image_shape[0], temperatures_of_data)
+    fitted = {} if partition is None else baselines.fit_all(data.train)
     splits = []
     for split, rows, _ in data.splits():
         errors = reconstruction_errors(model, rows, key, kernel=kernel, domain=data.domain)
@@ -116,7 +121,10 @@ def scores(
             likelihood = log_likelihood(model, rows, partition, domain=data.domain)
             if temperatures_of_data is not None:
                 gap = _gap(model, rows, partition, temperatures_of_data)
-        splits.append(SplitScores(split, errors, likelihood, gap))
+        beside = {name: baseline.mean(rows) for name, baseline in fitted.items()}
+        splits.append(SplitScores(split, errors, likelihood, gap, beside))
+        if likelihood is not None:
+            remarks += [f"{split} rows: {words}" for words in likelihood.shortfalls(beside)]
     return Scores(splits, partition, highest, remarks)
 
 

@@ -186,9 +186,10 @@ def _check_evaluation(found: dict[str, Any], where: str) -> None:
         stored.fact(found, name, hint, where)
     for split in found["splits"]:
         stored.fact(split, "split", str, where)
+        stored.fact({"baselines": {}, **split}, "baselines", dict[str, float], where)
         likelihood = stored.fact(split, "likelihood", dict | None, where)
         for name in () if likelihood is None else ("mean", "lower", "upper"):
-            stored.fact(likelihood, name, float | None, where)
+            stored.fact(likelihood, name, float if name == "mean" else float | None, where)
 
 
 def _evaluated(found: dict[str, Any]) -> list[dict[str, Any]]:
@@ -203,10 +204,16 @@ def _evaluated(found: dict[str, Any]) -> list[dict[str, Any]]:
                 {
                     "group": "",
                     "quantity": f"log-likelihood, {split['split']} rows",
-                    "ours": f"{likelihood['mean']:.3f} nats",
+                    "ours": "not known"
+                    if likelihood["mean"] > 0
+                    else f"{likelihood['mean']:.3f} nats",
                     "remark": remark,
                 }
             )
+            rows += [
+                {"group": "", "quantity": f"  {name}", "ours": f"{value:.3f} nats", "remark": ""}
+                for name, value in split.get("baselines", {}).items()
+            ]
     return rows
 
 
