@@ -4,6 +4,7 @@ VENV ?= .venv
 LOCK ?= requirements/locked.txt
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(notdir $(LOCK))
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BENCH ?= .venv-bench
 
 .PHONY: demo test lint types imports docs unit coverage test-slow test-browser bench format lock clean
@@ -16,7 +17,9 @@ test: lint types imports docs unit
 $(READY): pyproject.toml $(LOCK)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and f"vrbm needs Python 3.11 or later; {sys.executable} is {sys.version.split()[0]}. Use make PYTHON=...")'
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(LOCK) -e ".[dev,docs]"
+	$(PIP) --require-hashes -r $(LOCK)
+	$(PIP) --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip check --disable-pip-version-check
 	touch $@
 
 lint: $(READY)
@@ -54,19 +57,23 @@ bench: $(BENCH)/.ready
 
 $(BENCH)/.ready: pyproject.toml $(LOCK) requirements/bench.txt
 	$(PYTHON) -m venv --clear $(BENCH)
-	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -c $(LOCK) -c requirements/bench.txt -e ".[bench]"
+	sed '/--hash/d; s/ \\$$//' $(LOCK) > $(BENCH)/constraints.txt
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -c $(BENCH)/constraints.txt -c requirements/bench.txt -e ".[bench]"
 	touch $@
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Rewrites requirement files from pyproject.toml: the newest versions, and the lowest that we claim;
-# requirements/bench.txt pins the peers of the benchmarks by hand.
+# Rewrites requirement files from pyproject.toml, with the hash of every file that may be installed: the
+# newest versions, the same with those for a GPU, and the lowest that we claim; requirements/bench.txt
+# pins the peers of the benchmarks by hand.
+COMPILE := $(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-header --no-annotate
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile -q --universal --python-version 3.11 --extra cuda --extra io --extra dev --extra docs --no-header --no-annotate --upgrade pyproject.toml -o requirements/locked.txt
-	$(BIN)/uv pip compile -q --resolution lowest-direct --python-version 3.11 --extra dev --extra docs --no-header --no-annotate pyproject.toml -o requirements/lowest.txt
+	$(COMPILE) --universal --extra io --extra dev --extra docs --upgrade pyproject.toml requirements/build.in -o requirements/locked.txt
+	$(COMPILE) --universal --extra io --extra cuda --upgrade -c requirements/locked.txt pyproject.toml -o requirements/cuda.txt
+	$(COMPILE) --resolution lowest-direct --extra dev --extra docs pyproject.toml requirements/build.in -o requirements/lowest.txt
 
 clean:
 	rm -rf $(VENV) .venv-* docs/_build demo .coverage .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

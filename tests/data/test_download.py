@@ -1,4 +1,5 @@
 import hashlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -6,6 +7,7 @@ import textwrap
 import pytest
 
 from vrbm.data.download import fetch
+from vrbm.data.mnist import FASHION_MNIST, MNIST
 
 CONTENT = bytes(range(256)) * 2000
 SHA = "sha256:" + hashlib.sha256(CONTENT).hexdigest()
@@ -77,3 +79,11 @@ def test_two_processes_fill_the_cache_at_once(server, tmp_path):
     assert [process.wait(60) for process in both] == [0, 0]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
     assert all(path.read_bytes() == CONTENT for path in tmp_path.iterdir())
+
+
+def test_every_set_has_sha256():
+    """MD5 can be forged."""
+    for collection in (MNIST, FASHION_MNIST):
+        assert len(collection.checksums) == 4
+        for checksum in collection.checksums.values():
+            assert re.fullmatch(r"sha256:[0-9a-f]{64}", checksum)
