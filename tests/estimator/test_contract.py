@@ -1,10 +1,12 @@
 """What scikit-learn expects of an estimator, and what its users do with one."""
 
+import copy
 import os
 import pickle
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas
@@ -17,9 +19,22 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from vrbm import RBM, VRBM, Constant, GrandCanonicalRBM, Penalizing, Unbounded, exact
-from vrbm.estimator import machines
+from vrbm import (
+    RBM,
+    VRBM,
+    Binary,
+    Constant,
+    FixedSize,
+    GrandCanonicalRBM,
+    Penalizing,
+    Unbounded,
+    exact,
+)
+from vrbm.estimator import ImpossibleLikelihood, fitting, machines
 from vrbm.estimator.base import UNUSED
+from vrbm.evaluation import likelihood
+from vrbm.evaluation.likelihood import LikelihoodWarning
+from vrbm.model.storage import describe_potential
 from vrbm.training import growth
 
 CHECKS = """
@@ -169,10 +184,41 @@ def test_a_layer_without_an_end(X):
     assert limited._whole.max_hidden == 3
 
 
+def test_probabilities_above_one_are_an_error(X, fitted):
+    wrong = copy.copy(fitted)
+    exact_value = fitted._log_partition()
+    wrong._partition = replace(exact_value, log_partition=exact_value.log_partition - 50)
+    for score in (wrong.score, wrong.score_samples):
+        with pytest.raises(ImpossibleLikelihood, match="above 0, which is impossible"):
+            score(X)
+
+
+def test_scores_say_when_they_cannot_be_trusted(X, monkeypatch):
+    """Few temperatures on a model far from independent columns, and the bracket is wide."""
+    machine = RBM(30, n_iter=1, random_state=0).fit(np.tile(X, 4))
+    W = 6 * np.random.default_rng(0).standard_normal(machine.model_.W.shape)
+    machine.model_ = GrandCanonicalRBM(
+        W, machine.model_.b, machine.model_.c, Binary(), Binary(), FixedSize()
+    )
+    monkeypatch.setattr(likelihood, "EFFORTS", ((20, 5), (30, 6)))
+    with pytest.warns(LikelihoodWarning) as told:
+        low, high = machine.log_partition_bracket_
+    assert any(
+        "nats wide" in str(one.message) or "chains count" in str(one.message) for one in told
+    )
+    assert machine._partition.temperatures == 6
+    assert low < machine.log_partition_
+
+
+def is_priced(model, potential):
+    """Whether a model has this potential; its price is an array there."""
+    return describe_potential(model.potential) == describe_potential(potential)
+
+
 def test_by_default_the_layer_has_no_end(X):
     machine = VRBM(n_iter=2, random_state=0).fit(X)
     first = machines.UNITS_PER_COLUMN * X.shape[1]
-    assert machine.model_.potential == Unbounded(0.2, absorb_log2=False)
+    assert is_priced(machine.model_, Unbounded(0.2, absorb_log2=False))
     stored = machine._whole.max_hidden
     assert stored >= first + growth.spare(0.2)
     assert machine.mean_size_ < machine.n_hidden_ <= stored
@@ -187,13 +233,14 @@ def test_by_default_the_layer_has_no_end(X):
     assert_allclose(machine.score_samples(rows), expected, rtol=1e-4)
     machine.partial_fit(X)
     assert machine.n_iter_ == 3
-    assert VRBM(9, n_iter=1).fit(X).model_.potential == Constant(0.2, absorb_log2=False)
+    assert is_priced(VRBM(9, n_iter=1).fit(X).model_, Constant(0.2, absorb_log2=False))
     limited = VRBM(9, potential=Unbounded(0.2, absorb_log2=False), n_iter=1, random_state=0).fit(X)
     assert limited._whole.max_hidden == 9
 
 
 def test_the_layer_grows_when_its_end_is_met(X, monkeypatch):
     monkeypatch.setattr(growth, "spare", lambda mu: 1)
+    monkeypatch.setattr(fitting, "FEWEST_SPARE", 1)
     machine = VRBM(n_iter=1, random_state=0).fit(X)
     monkeypatch.undo()
     enough = VRBM(n_iter=1, random_state=0).fit(X)
@@ -213,7 +260,7 @@ def test_from_a_layer_with_an_end_to_one_without_and_back(X, tmp_path):
     assert machine._whole.max_hidden == stored
     machine.save(tmp_path / "machine")
     again = VRBM.load(tmp_path / "machine")
-    assert again.model_.potential == Unbounded(0.4, absorb_log2=False)
+    assert is_priced(again.model_, Unbounded(0.4, absorb_log2=False))
     assert_array_equal(again.partial_fit(X).components_, machine.partial_fit(X).components_)
     machine.set_params(potential=Penalizing()).fit(X)
     with pytest.raises(ValueError, match="max_hidden is 10, but the model has"):

@@ -24,6 +24,7 @@ from vrbm.data import sparse
 from vrbm.data.dataset import Domain
 from vrbm.estimator import coding, completion, files, fitting, forks
 from vrbm.estimator.batches import by_block, gibbs, mean_visible, sizes_met
+from vrbm.estimator.scoring import check_possible
 from vrbm.evaluation import likelihood, sampling
 from vrbm.evaluation.pruning import cut
 from vrbm.model import GrandCanonicalRBM, Potential, checks
@@ -32,10 +33,6 @@ from vrbm.model import GrandCanonicalRBM, Potential, checks
 ENUMERATED = 16
 #: Units that exist with at most this probability, on average over training rows, are left out.
 UNUSED = 0.01
-
-
-class ImpossibleLikelihood(ValueError):
-    """A probability above 1: log Z is wrong, and no score of the model means anything."""
 
 
 class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, BaseEstimator):  # type: ignore[misc]
@@ -148,14 +145,8 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         """
         free = self.free_energy(X)
         scores = free.dtype.type(-self.log_partition_) - free
-        highest = float(scores.max())
-        slack = 0.01 + 6 * self.log_partition_error_ + 1e-4 * float(np.abs(free).max())
-        if self.coding_.domain is not Domain.UNIT and highest > slack:
-            raise ImpossibleLikelihood(
-                f"the model gives a row of X a log-probability of {highest:.2f} nats, above 0, "
-                "which is impossible: annealing has missed most of what the model gives, and log Z "
-                "is far too low. Train anew with a lower learning_rate, or more n_gibbs."
-            )
+        if self.coding_.domain is not Domain.UNIT:
+            check_possible(scores, free, self.log_partition_error_)
         return scores
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

@@ -61,7 +61,8 @@ def load(kind: Any, path: Path | str) -> Any:
     name = stored.fact(header, "class", str, where)
     if name != kind.__name__:
         raise ValueError(
-            f"{path} holds a {name[:60]}, not a {kind.__name__}: call the load of its class."
+            f"{path} holds a {name[:60]!r}, not a {kind.__name__}: call vrbm.VRBM.load for a VRBM, "
+            "and vrbm.RBM.load for an RBM."
         )
     chains = arrays.pop("chains", None)
     whole = storage.restore(stored.fact(header, "model", dict, where), arrays, where)
