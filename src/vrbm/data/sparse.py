@@ -1,5 +1,6 @@
 """Sparse matrices from outside: their structure is checked before compiled code trusts it."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -78,6 +79,13 @@ def check(matrix: Any, name: str = "X") -> None:
         _check_range(matrix.offsets, 1 - rows, columns, name)
     else:
         _check_compressed(matrix, name)
+
+
+def check_dense(matrix: Any, name: str = "X") -> None:
+    """As `check`, for a matrix that is to be made dense, 8 bytes for each entry."""
+    check(matrix, name)
+    cells = math.prod(matrix.shape)
+    memory.require(8 * cells, f"{name} with {cells:,} entries, made dense,", "pass fewer rows")
 
 
 def _check_coordinates(matrix: Any, name: str) -> None:

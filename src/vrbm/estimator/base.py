@@ -1,6 +1,5 @@
 """What both estimators have: the scikit-learn contract around a `GrandCanonicalRBM`."""
 
-import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Set
 from copy import copy
@@ -19,7 +18,6 @@ from sklearn.base import (
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from vrbm import memory
 from vrbm.data import sparse
 from vrbm.data.dataset import Domain
 from vrbm.estimator import coding, completion, files, fitting, forks
@@ -301,9 +299,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
                 "list of rows, (n_samples, n_features)."
             )
         if issparse(X):
-            sparse.check(X)  # before scikit-learn converts it
-            cells = math.prod(X.shape)
-            memory.require(8 * cells, f"X with {cells:,} entries, made dense,", "pass fewer rows")
+            sparse.check_dense(X)  # before scikit-learn converts it
         X = validate_data(
             self,
             X,
