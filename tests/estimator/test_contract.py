@@ -202,10 +202,9 @@ def test_scores_say_when_they_cannot_be_trusted(X, monkeypatch):
     )
     monkeypatch.setattr(likelihood, "EFFORTS", ((20, 5), (30, 6)))
     with pytest.warns(LikelihoodWarning) as told:
-        low, high = machine.log_partition_bracket_
-    assert any(
-        "nats wide" in str(one.message) or "chains count" in str(one.message) for one in told
-    )
+        low, _ = machine.log_partition_bracket_
+    words = " ".join(str(one.message) for one in told)
+    assert "nats wide" in words or "chains count" in words
     assert machine._partition.temperatures == 6
     assert low < machine.log_partition_
 

@@ -16,7 +16,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vrbm.data import sparse
 from vrbm.data.dataset import Domain
@@ -151,7 +151,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         """The mean of `score_samples`."""
         scores = self.score_samples(X)
         if sample_weight is not None:
-            sample_weight = _weights(sample_weight, X)
+            sample_weight = fitting.checked_weights(sample_weight, X)
         return float(np.average(scores, weights=sample_weight))
 
     def sample(self, n_samples: int = 1, *, n_steps: int = 1000) -> np.ndarray:
@@ -372,7 +372,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
     def _rows(self, X: np.ndarray, sample_weight: Any, going_on: bool) -> fitting.Rows:
         weights = None
         if sample_weight is not None:
-            weights = _weights(sample_weight, X)
+            weights = fitting.checked_weights(sample_weight, X)
             X, weights = X[weights > 0], weights[weights > 0]
         self.coding_ = self.coding_.accepts(X) if going_on else coding.find(X)
         return fitting.Rows(self.coding_.encode(X), weights, self.coding_.domain)
@@ -397,13 +397,3 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
     def _fixed_key(self) -> Any:
         """A key that is the same in every call, for averages that should repeat."""
         return fitting.new_key(np.random.RandomState(0))
-
-
-def _weights(sample_weight: Any, X: Any) -> np.ndarray:
-    """Weights of rows X, none of them negative and not all zero."""
-    weights: np.ndarray = _check_sample_weight(sample_weight, X)
-    if (weights < 0).any():
-        raise ValueError(f"sample_weight holds {weights.min():g}: weights are not negative.")
-    if not weights.any():
-        raise ValueError("sample_weight is zero for every row: give some row a weight.")
-    return weights

@@ -10,6 +10,7 @@ import equinox as eqx
 import jax
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import _check_sample_weight
 
 from vrbm import memory
 from vrbm.data.dataset import Dataset, Domain
@@ -65,6 +66,16 @@ class Result:
     model: GrandCanonicalRBM
     chains: np.ndarray
     history: list[dict[str, Any]]
+
+
+def checked_weights(sample_weight: Any, X: Any) -> np.ndarray:
+    """Weights of rows X, none of them negative and not all zero."""
+    weights: np.ndarray = _check_sample_weight(sample_weight, X)
+    if (weights < 0).any():
+        raise ValueError(f"sample_weight holds {weights.min():g}: weights are not negative.")
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every row: give some row a weight.")
+    return weights
 
 
 def initial(
