@@ -77,9 +77,9 @@ from pathlib import Path
 from vrbm import lock
 with lock.held(Path(sys.argv[1])):
     child = os.fork()
-    if child == 0:
+    if child == 0:  # it has let go of the lock before it gets here
+        print(os.getpid(), flush=True)
         time.sleep(60)
-    print(child, flush=True)
     os._exit(0)
 """
     process = subprocess.Popen(

@@ -83,3 +83,14 @@ def test_seeds_that_no_generator_takes(seed, tmp_path, capsys):
 def test_the_largest_seed(tmp_path):
     arguments = ["--epochs", "1", "--max-hidden", "5", "--seed", str(2**63 - 1)]
     assert main(["train", "--data", "digits", "--out", str(tmp_path / "run"), *arguments]) == 0
+
+
+def test_limits_of_all_groups_count(monkeypatch):
+    """A job may be limited by a group between its own and the root."""
+    files = {
+        "/proc/self/cgroup": ["0::/slurm/job/step"],
+        "/sys/fs/cgroup/slurm/job/memory.max": ["5000"],
+        "/sys/fs/cgroup/slurm/job/memory.current": ["1000"],
+    }
+    monkeypatch.setattr(memory, "_lines", lambda path: files.get(str(path), []))
+    assert list(memory._control_group()) == [4000]

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 
 import jax
 import numpy as np
@@ -201,6 +202,30 @@ def test_facts_of_runs(run):
     for text in ("", "[]", "{", "nul", "[" * 100_000):
         run.facts.write_text(text)
         assert is_refused(lambda: run_facts.read_facts(run.facts))
+
+
+def test_pipes_and_endless_files_are_not_read(run, tmp_path):
+    run, data = run
+    run.records.unlink()
+    os.mkfifo(run.records)
+    with pytest.raises((ValueError, OSError)):
+        run.read_records()
+    run.facts.write_text("[" * 100_000)
+    with pytest.raises(ValueError, match="not empty"):
+        run.check_new()
+    arrays, header = opened(run.checkpoint)
+    written(run.checkpoint, {**arrays, "key": np.zeros((3, 2), np.uint32)}, header)
+    with pytest.raises(ValueError, match="random key"):
+        checkpoint.load(run.checkpoint, data, data.content_hash)
+
+
+def test_the_model_of_an_earlier_checkpoint_can_be_read(run):
+    run, data = run
+    arrays, header = opened(run.checkpoint)
+    written(run.checkpoint, arrays, {**header, "kind": checkpoint.EARLIER})
+    assert checkpoint.load_model(run.checkpoint).n_visible == 4
+    with pytest.raises(ValueError, match="expected 'vrbm checkpoint 2'"):
+        checkpoint.load(run.checkpoint, data, data.content_hash)
 
 
 def test_records(run):

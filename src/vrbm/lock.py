@@ -87,10 +87,12 @@ def held(folder: Path) -> Iterator[None]:
 
 def check_free(folder: Path) -> None:
     """Raise `InUse` if a process holds the lock of the folder."""
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+    try:
         descriptor = _Descriptor(folder / NAME, os.O_RDWR)
-        _lock(descriptor, folder / NAME)
-        descriptor.close()
+    except OSError:  # absent, or in a folder that cannot be written to
+        return
+    _lock(descriptor, folder / NAME)
+    descriptor.close()
 
 
 def _locked(path: Path) -> _Descriptor:

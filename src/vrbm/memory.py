@@ -53,7 +53,8 @@ def _control_group() -> Iterator[int]:
         else:
             continue
         cached = {f"{prefix}active_file", f"{prefix}inactive_file"}  # freed when needed
-        for folder in {f"{root}{group}".rstrip("/"), root}:
+        own = Path(f"{root}/{group}")
+        for folder in (own, *own.parents[: len(Path(group).parts) - 1]):
             most, used = _lines(f"{folder}/{limit}"), _lines(f"{folder}/{usage}")
             if most and used and most[0] != "max":
                 facts = (line.split() for line in _lines(f"{folder}/memory.stat"))

@@ -35,7 +35,7 @@ _ENTRY = (
     r"""['"](?P<key>descr|fortran_order|shape)['"]\s*:\s*"""
     r"""(?:['"](?P<type>[^'"]*)['"]|(?P<flag>True|False)|\((?P<shape>[\d\s,L]*)\))"""
 )
-_HEADER = re.compile(r"\s*\{\s*(?:" + re.sub(r"\?P<\w+>", "?:", _ENTRY) + r"\s*,?\s*){3}\}\s*")
+_HEADER = re.compile(r"\s*\{\s*(?:" + re.sub(r"\?P<\w+>", "?:", _ENTRY) + r"\s*(?:,\s*)?){3}\}\s*")
 _TYPE = re.compile(r"[<>|=]?([biufc]\d{1,2}|[SU]\d{1,9}|[mM]8(\[\w{1,9}\])?)")
 _CHUNK = 1 << 24
 

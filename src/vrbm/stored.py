@@ -13,20 +13,25 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from vrbm.printable import brief
+from vrbm.reading import open_regular
+
 #: The longest JSON file that is read, in bytes.
 LONGEST = 1 << 28
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file."""
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} is no file.")
-    if path.stat().st_size > LONGEST:
-        raise ValueError(f"{path} has {path.stat().st_size:,} bytes: expected {LONGEST:,} at most.")
-    try:
-        return parse(path.read_text(encoding="utf-8"), str(path))
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no UTF-8 text ({error}): is it a file of vrbm?") from error
+    return parse(read_text(path), str(path))
+
+
+def read_text(path: Path) -> str:
+    """The text of a regular file of at most `LONGEST` bytes; what is not UTF-8 is marked."""
+    with open_regular(path) as file:
+        content = file.read(LONGEST + 1)
+    if len(content) > LONGEST:
+        raise ValueError(f"{path} has more than {LONGEST:,} bytes: is it a file of vrbm?")
+    return content.decode(errors="replace")
 
 
 def parse(text: str, where: str) -> dict[str, Any]:
@@ -140,5 +145,4 @@ def _spelled(hint: Any) -> str:
 
 
 def _brief(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
+    return brief(repr(value), 60)

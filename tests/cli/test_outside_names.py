@@ -93,6 +93,14 @@ def test_every_name_is_described(tmp_path, capsys, name):
     assert plain(message[:-1]) == message[:-1]
 
 
+def test_wrong_arguments_are_shown_and_not_obeyed(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--bogus", "\x1b[2Jxx"])
+    error = capsys.readouterr().err
+    assert "\x1b" not in error
+    assert "--bogus" in error
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_figures_show_names_as_they_are(tmp_path, name):
     data = from_array(ROWS, image_shape=(2, 2), name=name, train_labels=[name] * 20)

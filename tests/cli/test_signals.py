@@ -1,5 +1,6 @@
 """A signal at any moment ends `vrbm` cleanly: status 128 + n, one sentence, no traceback."""
 
+import contextlib
 import os
 import pty
 import random
@@ -24,6 +25,37 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals are wat
 
 def train_at(folder, rows):
     return ["train", "--out", folder, "--data", rows, *ENDLESS]
+
+
+def test_signals_are_watched_before_anything_heavy_is_imported():
+    code = (
+        "import sys; from vrbm.cli import process; heavy = {'jax', 'numpy', 'tyro', 'rich'}; "
+        "process._watch = lambda: print(sorted(heavy & set(sys.modules))); process.run(lambda: 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_a_pipe_that_takes_no_output_does_not_keep_the_process(tmp_path):
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writing, bytes(65536))
+    os.set_blocking(writing, True)
+    code = (
+        "import time; from vrbm.cli import process; "
+        "process.run(lambda: print('ready', flush=True) or time.sleep(60))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=writing
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=10) == 128 + signal.SIGTERM
+    os.close(reading)
+    os.close(writing)
 
 
 def stopped(folder, rows, number, moment):

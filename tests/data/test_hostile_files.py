@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 import zipfile
 import zlib
 from pathlib import Path
@@ -78,6 +79,26 @@ def test_npy_headers_are_not_believed(tmp_path, head, message):
             load(path, memory_map=memory_map)
     with pytest.raises(ValueError, match=r"no whole npz file|shape|values of type"):
         load(zipped(tmp_path / "a.npz", values=head + bytes(64)))
+
+
+def test_spaces_in_a_header_take_no_time(tmp_path):
+    """A pattern that can split them in many ways would try all of them."""
+    spaces = 3000 * " "
+    text = f"{{'descr': '<f8'{spaces}'fortran_order': False{spaces}'shape': (3,){spaces}x"
+    head = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+    (tmp_path / "a.npy").write_bytes(head + bytes(24))
+    began = time.perf_counter()
+    with pytest.raises(ValueError, match="its header is"):
+        load(tmp_path / "a.npy")
+    assert time.perf_counter() - began < 2
+
+
+def test_a_parquet_label_that_is_repeated_does_not_fill_the_memory(tmp_path, little_memory):
+    labels = pyarrow.DictionaryArray.from_arrays(np.zeros(4000, np.int32), ["x" * 10**6])
+    table = pyarrow.table({"a": np.zeros(4000), "label": labels})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"column 'label' of .* needs [\d,.]* .iB"):
+        load(tmp_path / "a.parquet", labels="label")
 
 
 def test_an_npz_that_expands_is_refused_by_its_size(tmp_path, little_memory):

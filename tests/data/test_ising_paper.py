@@ -1,7 +1,9 @@
+import json
 import time
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from vrbm.data import ising
 from vrbm.data.dataset import Dataset, Domain
@@ -12,6 +14,17 @@ from vrbm.reading import read_npz
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("VRBM_CACHE", str(tmp_path))
     return tmp_path
+
+
+def test_a_cached_set_without_a_hash_is_made_anew(cache):
+    made = ising.mixture_set(3, [1.0], 20, 10)
+    (path,) = cache.glob("*.npz")
+    with np.load(path) as file:
+        arrays = dict(file)
+    facts = json.loads(str(arrays["facts"]))
+    del facts["hash"]
+    np.savez(path, **arrays | {"facts": json.dumps(facts), "train": np.ones_like(arrays["train"])})
+    assert_array_equal(ising.mixture_set(3, [1.0], 20, 10).train, made.train)
 
 
 def test_paper_set(cache):

@@ -14,7 +14,7 @@ from scipy.stats import binom
 import vrbm
 from tests.evaluation.small import PAIRS, exact_draws, random_model
 from tests.model.oracle import POTENTIALS
-from vrbm.evaluation import annealing
+from vrbm.evaluation import annealing, likelihood
 from vrbm.evaluation.chain_blocks import Settings, chain_weights
 from vrbm.evaluation.likelihood import (
     LogLikelihood,
@@ -38,10 +38,30 @@ def test_figures_that_cannot_be_are_told_from_those_that_are_bad():
     assert found.shortfalls({"a tree": -6.0, "coins": -4.9}) == []
     (words,) = found.shortfalls({"a tree": -4.0, "coins": -7.0})
     assert "-5.00 nats is BELOW that of a tree, -4.00" in words
+    rounded = replace(found, mean=1.5e-5, upper=1e-4)
+    assert not rounded.is_impossible
     above = replace(found, mean=47.7, upper=48.0)
     assert above.is_impossible
     (words,) = above.shortfalls({"a tree": -4.0})
     assert "47.70 nats is impossible" in words
+
+
+def test_starts_that_are_not_typical_cost_no_more_effort_than_needed(monkeypatch):
+    """Once the bracket from the model's own ends is narrow."""
+    good = LogPartition(3.0, 0.01, 2.98, 3.02, 90.0, "annealing", 100, 1000, 3.0, 0.01, 90.0)
+    foreign = replace(good, backward=2.0, upper=2.02)
+    calls = []
+
+    def fake(model, key, starts=None, **settings):
+        calls.append(settings["temperatures"])
+        return good if starts is None else foreign
+
+    monkeypatch.setattr(likelihood, "log_partition", fake)
+    model = vrbm.GrandCanonicalRBM.initialize(KEY, 30, 30)
+    with pytest.warns(likelihood.LikelihoodWarning, match="starts given are not typical"):
+        found = likelihood.narrowed(model, KEY, np.ones((3, 30)))
+    assert found is good
+    assert calls == [1000, 1000]
 
 
 def annealed(model, key=KEY, **settings):

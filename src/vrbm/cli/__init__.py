@@ -3,11 +3,14 @@
 A subcommand is imported when it is called, so that `vrbm --help` answers at once.
 """
 
+import contextlib
 import errno
+import io
 import os
 import sys
 import warnings
 from importlib import import_module
+from typing import Any
 
 import vrbm
 from vrbm.cli import process
@@ -47,20 +50,21 @@ def main(arguments: list[str] | None = None) -> int:
     if name not in COMMANDS:
         print(f"vrbm: there is no command {name!r}.\n\n{usage()}", file=sys.stderr)
         return 2
-    import tyro
-
     from vrbm.files import DEVICE, CannotWrite
 
     module, command = COMMANDS[name][0].split(":")
     kind = getattr(import_module(module), command)
-    settings = (tyro.conf.OmitSubcommandPrefixes,)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn  # type: ignore[assignment]
-            tyro.cli(kind, prog=f"vrbm {name}", args=arguments[1:], config=settings).run()
+            _parsed(kind, name, arguments[1:]).run()
     except (ValueError, OSError, FloatingPointError) as error:
-        if isinstance(error, OSError) and error.errno in (errno.EPIPE, *DEVICE):
-            raise  # not a file: standard output
+        if (
+            isinstance(error, OSError)
+            and error.filename is None
+            and error.errno in (errno.EPIPE, *DEVICE)
+        ):
+            raise  # standard output
         print(f"vrbm: {plain(error)}", file=sys.stderr)
         failed = isinstance(error, CannotWrite) and not error.is_wrong_path
         return process.CANNOT_WRITE if failed else 2
@@ -70,6 +74,20 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"vrbm: {plain(sentence)}", file=sys.stderr)
         return 2
     return 0
+
+
+def _parsed(kind: Any, name: str, arguments: list[str]) -> Any:
+    """The command with its arguments; in messages about them, these are shown, not obeyed."""
+    import tyro
+
+    settings = (tyro.conf.OmitSubcommandPrefixes,)
+    errors = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(errors):
+            return tyro.cli(kind, prog=f"vrbm {name}", args=arguments, config=settings)
+    finally:
+        for line in errors.getvalue().splitlines():
+            print(plain(line), file=sys.stderr)
 
 
 def _warn(message: Warning | str, *where: object) -> None:

@@ -77,6 +77,11 @@ class Evaluate:
             "seed": self.seed,
             "reconstruction_kernel": checkpoint.describe_kernel(kernel),
             **asdict(result),
+            "impossible": [
+                one.split
+                for one in result.splits
+                if one.likelihood is not None and one.likelihood.is_impossible
+            ],
         }
         path = self.folder / "evaluation.json"
         with atomic(path) as temporary:

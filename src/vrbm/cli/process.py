@@ -88,10 +88,14 @@ def _wait(reading: socket.socket, writing: socket.socket) -> None:
     while (number := reading.recv(1)[0]) not in SIGNALS:
         pass
     try:
-        _say(f"vrbm: stopped by {signal.Signals(number).name}. {advice()}")
+        # A terminal or a pipe that takes no output must not keep the process.
+        last = threading.Timer(1, os._exit, (128 + number,))
+        last.daemon = True
+        last.start()
         if "vrbm.files" in sys.modules:  # else nothing was written yet
             for path in list(sys.modules["vrbm.files"].unfinished):
                 path.unlink(missing_ok=True)
+        _say(f"vrbm: stopped by {signal.Signals(number).name}. {advice()}")
     finally:
         os._exit(128 + number)
 

@@ -129,8 +129,11 @@ class Dataset:
             np.savez_compressed(file, **arrays)
 
     @classmethod
-    def load(cls, path: Path | str) -> "Dataset":
-        """Read a set that `save` wrote; what it holds must have the hash that it states."""
+    def load(cls, path: Path | str, require_hash: bool = False) -> "Dataset":
+        """Read a set that `save` wrote; what it holds must have the hash that it states.
+
+        Sets of earlier versions state none, and are read unless `require_hash`.
+        """
         arrays: dict[str, Any] = read_npz(Path(path))
         if "facts" not in arrays:
             raise ValueError(
@@ -155,7 +158,8 @@ class Dataset:
                 image_shape=None if shape is None else (shape[0], shape[1]),
                 **arrays,
             )
-            if facts.get("hash", data.content_hash) != data.content_hash:
+            stated = facts.get("hash", None if require_hash else data.content_hash)
+            if stated != data.content_hash:
                 raise ValueError("its content does not have the hash that it states")
         except (ValueError, TypeError, RecursionError) as error:
             raise ValueError(

@@ -12,6 +12,7 @@ import pyarrow
 import pyarrow.parquet
 from pyarrow import types
 
+from vrbm import memory
 from vrbm.data.rows import Rows, Table
 from vrbm.printable import brief, plain
 from vrbm.reading import check_regular, damage
@@ -86,7 +87,19 @@ def read_parquet(path: Path, labels: str | None = None) -> Table:
     if labels is None:
         return Table(rows)
     with _damage(path):
-        return Table(rows, np.asarray(file.read(columns=[labels]).column(0).to_numpy()))
+        return Table(rows, _labels(path, labels))
+
+
+def _labels(path: Path, name: str) -> np.ndarray:
+    """The label column; text is read once for each value, and its size is known before it grows."""
+    file = pyarrow.parquet.ParquetFile(path, read_dictionary=[name])
+    column = file.read(columns=[name]).column(0)
+    if types.is_dictionary(column.type):
+        longest = max((len(str(value)) for value in column.unique().to_pylist()), default=0)
+        memory.require(
+            4 * longest * len(column), f"column {brief(repr(name))} of {brief(path)}", "shorten it"
+        )
+    return np.asarray(column.to_numpy())
 
 
 def _damage(path: Path) -> AbstractContextManager[None]:

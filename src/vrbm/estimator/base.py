@@ -144,7 +144,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         free = self.free_energy(X)
         scores = free.dtype.type(-self.log_partition_) - free
         if self.coding_.domain is not Domain.UNIT:
-            check_possible(scores, free, self.log_partition_error_)
+            check_possible(scores, self._log_partition())
         return scores
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

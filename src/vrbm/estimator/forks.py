@@ -5,8 +5,16 @@ is refused instead. joblib forks with its backend "multiprocessing" alone.
 """
 
 import os
+import sys
 
-from jax._src.xla_bridge import backends_are_initialized
+try:
+    from jax._src.xla_bridge import backends_are_initialized
+except ImportError:  # of another version of JAX, which may keep it elsewhere
+
+    def backends_are_initialized() -> bool:
+        """Whether JAX may have started."""
+        return "jax" in sys.modules
+
 
 _jax_has_started = _is_forked = False
 

@@ -7,16 +7,21 @@ validation rows of ten sets of the DEBD collection, among 0.05, 0.5 and 1.)
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
+from vrbm import memory
+
 #: Rows that are added to each cell of a table of two columns.
 SMOOTHING = 0.05
 #: Rows at a time, and the most rows that baselines are fitted to.
 BLOCK, MOST = 10_000, 100_000
+#: Arrays (N, N) that fitting a tree takes.
+TABLES = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,23 +76,29 @@ class ChowLiu(Baseline):
 
 
 def fit_all(rows: Any) -> dict[str, Baseline]:
-    """All baselines of rows (n, N) of ±1 or 0/1, by name; of more than `MOST`, some."""
+    """All baselines of rows (n, N) of ±1 or 0/1, by name; of more than `MOST`, some.
+
+    The tree is left out where memory does not hold its tables of N × N numbers.
+    """
     chosen = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST)).astype(int))
     ones = rows[chosen] == 1
-    return {"independent columns": independent(ones), "a Chow-Liu tree": chow_liu(ones)}
+    found: dict[str, Baseline] = {"independent columns": independent(ones)}
+    if TABLES * 8 * rows.shape[1] ** 2 < memory.SHARE * memory.available():
+        found["a Chow-Liu tree"] = chow_liu(ones)
+    return found
 
 
 def independent(rows: Any, weights: np.ndarray | None = None) -> Independent:
     """Independent columns with the frequencies of rows (n, N), weighted (n,) if given."""
-    v = _floats(rows)
-    ones = _frequencies(v, weights)[0]
+    ones = _ones(rows, weights)[0]
     return Independent(np.log(ones) - np.log1p(-ones), float(np.log1p(-ones).sum()))
 
 
 def chow_liu(rows: Any, weights: np.ndarray | None = None) -> ChowLiu:
     """The tree that fits rows (n, N) best, weighted (n,) if given: O(n N²)."""
-    v = _floats(rows)
-    ones, both = _frequencies(v, weights)
+    ones, total = _ones(rows, weights)
+    both = (_pairs(rows, weights) + SMOOTHING) / total
+    np.fill_diagonal(both, ones**2)  # no table: a column counts as independent of itself
     width = len(ones)
     # p(v_i = s, v_j = t) for the four pairs of values, each (N, N).
     cells = {
@@ -122,11 +133,20 @@ def _floats(rows: Any) -> np.ndarray:
     return np.asarray(rows, np.float64)
 
 
-def _frequencies(v: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Smoothed p(v_i = 1), (N,), and p(v_i = 1, v_j = 1), (N, N)."""
-    weighted = v if weights is None else v * weights[:, None]
-    total = (len(v) if weights is None else float(weights.sum())) + 4 * SMOOTHING
-    ones = (weighted.sum(axis=0) + 2 * SMOOTHING) / total
-    both = (weighted.T @ v + SMOOTHING) / total
-    np.fill_diagonal(both, ones**2)  # no table: a column counts as independent of itself
-    return ones, both
+def _blocks(rows: Any, weights: np.ndarray | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Blocks of rows as numbers, and the same with weights."""
+    for at in range(0, len(rows), BLOCK):
+        v = _floats(rows[at : at + BLOCK])
+        yield v, v if weights is None else v * weights[at : at + BLOCK, None]
+
+
+def _ones(rows: Any, weights: np.ndarray | None) -> tuple[np.ndarray, float]:
+    """Smoothed p(v_i = 1), (N,), and the number of rows with those that smooth."""
+    total = (len(rows) if weights is None else float(weights.sum())) + 4 * SMOOTHING
+    count = sum(weighted.sum(axis=0) for _, weighted in _blocks(rows, weights))
+    return (count + 2 * SMOOTHING) / total, total
+
+
+def _pairs(rows: Any, weights: np.ndarray | None) -> np.ndarray:
+    """Σ v_i v_j over rows, (N, N)."""
+    return np.asarray(sum(weighted.T @ v for v, weighted in _blocks(rows, weights)))

@@ -106,8 +106,8 @@ class LogLikelihood:
 
     @property
     def is_impossible(self) -> bool:
-        """Whether the mean log-probability of two-valued rows is above 0: log Z is too low."""
-        return self.mean > 0
+        """Whether this cannot be the mean log-probability of two-valued rows."""
+        return exceeds_zero(self.mean, self.partition)
 
     def shortfalls(self, baselines: dict[str, float]) -> list[str]:
         """What is wrong with the figure itself, as sentences, given the likelihoods of baselines.
@@ -247,8 +247,8 @@ def from_both_sides(
         own = None if file is None else FilePath(file).with_name(f"{FilePath(file).name}-own")
         found = log_partition(model, key, file=own, **settings)
     remark = (
-        "rows that the model was trained with are not typical of it, so that backward runs began "
-        "at ends of forward runs: the upper end of log Z holds if these missed nothing."
+        "the starts given are not typical of the model, so that backward runs began at ends of "
+        "forward runs: the upper end of log Z holds if these missed nothing."
     )
     return found, [remark, *found.doubts()]
 
@@ -271,7 +271,7 @@ def narrowed(
         found, doubts = from_both_sides(
             model, key, starts, chains=chains, temperatures=temperatures, enumerate_small=small
         )
-        if not doubts and found.upper - found.lower <= NARROW:
+        if not found.doubts() and found.upper - found.lower <= NARROW:
             break
     for doubt in doubts:
         warnings.warn(doubt, LikelihoodWarning, stacklevel=2)
@@ -324,6 +324,15 @@ def free_energies(model: GrandCanonicalRBM, rows: Any, domain: Domain | None = N
 @jax.jit
 def _free(model: GrandCanonicalRBM, v: Visible) -> Batch:
     return model.free_energy(v)
+
+
+def exceeds_zero(log_probability: float, partition: LogPartition) -> bool:
+    """Whether a log-probability is above 0 by more than rounding and the error of log Z.
+
+    Then log Z is far too low: the annealing missed most of what the model gives.
+    """
+    rounding = 0.01 + 1e-4 * abs(partition.log_partition)
+    return log_probability > rounding + 6 * partition.standard_error
 
 
 def error_of_mean(values: np.ndarray) -> float:

@@ -184,6 +184,7 @@ def _check_evaluation(found: dict[str, Any], where: str) -> None:
     stored.fact(stored.fact(found, "data", dict, where), "hash", str, where)
     for name, hint in (("model", str), ("remarks", list[str]), ("splits", list[dict])):
         stored.fact(found, name, hint, where)
+    stored.fact({"impossible": [], **found}, "impossible", list[str], where)
     for split in found["splits"]:
         stored.fact(split, "split", str, where)
         stored.fact({"baselines": {}, **split}, "baselines", dict[str, float], where)
@@ -205,7 +206,7 @@ def _evaluated(found: dict[str, Any]) -> list[dict[str, Any]]:
                     "group": "",
                     "quantity": f"log-likelihood, {split['split']} rows",
                     "ours": "not known"
-                    if likelihood["mean"] > 0
+                    if split["split"] in found.get("impossible", [])
                     else f"{likelihood['mean']:.3f} nats",
                     "remark": remark,
                 }

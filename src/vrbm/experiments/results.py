@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,10 +26,15 @@ class Results:
         if not path.exists():
             raise FileNotFoundError(f"{self.folder} is no study: it has no {path.name}.")
         facts = stored.read_json(path)
-        stored.fact(facts, "experiment", str, str(path))
+        stored.fact(facts, "experiment", Literal["ising", "mnist", "sizing"], str(path))
+        for name, hint in (("preset", str), ("train_rows", int), ("test_rows", int)):
+            stored.fact(facts, name, hint, str(path))
+        stored.fact(facts, "environment", dict, str(path))
         for name, member in stored.fact(facts, "members", dict, str(path)).items():
             stored.fact(facts["members"], name, dict, str(path))
             stored.fact(member, "seeds", list[int], str(path))
+            stored.fact(member, "title", str, str(path))
+            stored.fact(member, "max_hidden", int, str(path))
         return facts
 
     @cached_property

@@ -87,7 +87,7 @@ class GrandCanonicalRBM(eqx.Module):
         self.hidden = checks.unit_type("hidden", hidden)
         # As an array a price is an argument of compiled programs, not a constant in them.
         self.potential = jax.tree.map(
-            lambda leaf: leaf if isinstance(leaf, jax.Array) else jax.device_put(dtype.type(leaf)),
+            lambda leaf: jax.device_put(dtype.type(leaf)) if type(leaf) is float else leaf,
             as_potential(potential),
         )
         self.potential.check_hidden(self.hidden)

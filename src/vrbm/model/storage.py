@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 import vrbm
-from vrbm import stored
+from vrbm import memory, stored
 from vrbm.files import CannotWrite, atomic
 from vrbm.model.potential import (
     Constant,
@@ -97,11 +97,12 @@ def write(path: Path | str, arrays: dict[str, np.ndarray], header: dict[str, Any
             raise CannotWrite(Path(path), error) from error
 
 
-def read(path: Path | str, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Arrays and header of a file of that kind."""
+def read(path: Path | str, *kinds: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Arrays and header of a file of one of these kinds."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist: pass a file that vrbm wrote.")
+    memory.require(2 * path.stat().st_size, f"reading {path}", "free some memory")
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
@@ -115,7 +116,7 @@ def read(path: Path | str, kind: str) -> tuple[dict[str, np.ndarray], dict[str, 
                 'run jax.config.update("jax_enable_x64", True) first.'
             )
     header = stored.parse(metadata.get("vrbm", "{}"), f"the header of {path}")
-    if header.get("kind") != kind:
+    if header.get("kind") not in kinds:
         found = header.get("kind", "no vrbm file")
-        raise ValueError(f"{path} holds {str(found)[:60]!r}; expected {kind!r}.")
+        raise ValueError(f"{path} holds {str(found)[:60]!r}; expected {kinds[0]!r}.")
     return arrays, header

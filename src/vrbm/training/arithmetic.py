@@ -37,7 +37,7 @@ def facts() -> dict[str, str]:
         "device": f"{device.platform} {device.device_kind}",
         "processor": _processor(),
         "threads": str(_threads()),
-        "XLA_FLAGS": os.environ.get("XLA_FLAGS", ""),
+        **{name: os.environ.get(name, "") for name in ("XLA_FLAGS", "PJRT_NPROC", "NPROC")},
         **{name: str(_option(name)) for name in OPTIONS},
     }
 

@@ -20,6 +20,8 @@ from vrbm.training.tempered import Tempered
 from vrbm.typing import RandomKey
 
 KIND = "vrbm checkpoint 2"
+#: Its model can be read, but its state cannot be resumed.
+EARLIER = "vrbm checkpoint 1"
 #: All negative phases that a file may name.
 KERNELS = {kind.__name__: kind for kind in (MeanField, Gibbs, Persistent, Tempered)}
 
@@ -108,8 +110,8 @@ def _check_claims(
 
 
 def load_model(path: Path | str) -> GrandCanonicalRBM:
-    """The model of a checkpoint, without what is needed to go on."""
-    arrays, header = storage.read(path, KIND)
+    """The model of a checkpoint, of earlier versions too, without what is needed to resume."""
+    arrays, header = storage.read(path, KIND, EARLIER)
     return _model(arrays, header, str(path))
 
 
@@ -124,7 +126,7 @@ def _model(arrays: dict[str, np.ndarray], header: dict[str, Any], where: str) ->
 
 
 def _key(data: np.ndarray | None, impl: str, where: str) -> RandomKey:
-    if data is None or data.dtype != np.uint32:
+    if data is None or data.dtype != np.uint32 or data.ndim != 1:
         raise ValueError(f"{where} lacks its random key: the file is not whole.")
     try:
         return jax.random.wrap_key_data(jnp.asarray(data), impl=impl)

@@ -21,7 +21,7 @@ from vrbm.training.guards import Diverged, Phase
 from vrbm.training.monitor import Look, Monitor, some
 from vrbm.training.negative import met
 from vrbm.training.observed import Observed
-from vrbm.training.optimizer import Own
+from vrbm.training.optimizer import UserOptimizer, scalar
 from vrbm.training.source import OnDevice, Source, Streamed, as_dataset, encoded
 from vrbm.training.step import Carry, Rules, Steps
 from vrbm.typing import HiddenBias, RandomKey, Visible, VisibleBias
@@ -202,10 +202,10 @@ def _records(
         state = replace(state, carry=replace(state.carry, completed=completed))
     dtype = state.model.W.dtype
     rules = Rules(
-        config.optimizer.update_rule(dtype) if optimizer is None else Own(optimizer),
+        config.optimizer.update_rule(dtype) if optimizer is None else UserOptimizer(optimizer),
         config.negative,
         config.centred,
-        jax.device_put(np.asarray(config.penalty, dtype)) if config.penalty else None,
+        scalar(config.penalty, dtype) if config.penalty else None,
         config.penalty_power,
     )
     monitor = Monitor(state.model, data, config)

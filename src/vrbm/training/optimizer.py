@@ -72,11 +72,12 @@ class Optimizer:
 
     def update_rule(self, dtype: Any) -> "Scheduled":
         """The rule, with its numbers as arrays of this type."""
-        clip = None if self.clip_norm is None else _scalar(self.clip_norm, dtype)
-        return Scheduled(self.rule, _scalar(self.momentum, dtype), clip)
+        clip = None if self.clip_norm is None else scalar(self.clip_norm, dtype)
+        return Scheduled(self.rule, scalar(self.momentum, dtype), clip)
 
 
-def _scalar(value: float, dtype: Any) -> jax.Array:
+def scalar(value: float, dtype: Any) -> jax.Array:
+    """A number as an argument of compiled programs."""
     return jax.device_put(np.asarray(value, dtype))
 
 
@@ -128,7 +129,7 @@ class Scheduled(UpdateRule):
         return optax.chain(*clip, rules[self.rule]())
 
 
-class Own(UpdateRule):
+class UserOptimizer(UpdateRule):
     """A user's optax transformation, which has a rate of its own."""
 
     transformation: optax.GradientTransformation = eqx.field(static=True)

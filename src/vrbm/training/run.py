@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
-from vrbm import lock
+from vrbm import lock, stored
 from vrbm.data.dataset import Dataset
 from vrbm.files import CannotWrite, atomic, writing
 from vrbm.model import GrandCanonicalRBM, storage
@@ -116,10 +116,9 @@ class Run:
     def _began(self) -> bool:
         """Whether run.json is that of a run."""
         try:
-            facts = json.loads(self.facts.read_text())
+            return stored.read_json(self.facts).get("kind") == KIND
         except (OSError, ValueError):
             return False
-        return isinstance(facts, dict) and facts.get("kind") == KIND
 
     def _is_leftover(self, path: Path) -> bool:
         """Whether a process that was killed may have left this file."""

@@ -34,7 +34,7 @@ def read_records(path: Path) -> list[dict[str, Any]]:
     """The records in a file; a last line that was cut short is left out."""
     if not path.exists():
         return []
-    lines = path.read_bytes().decode(errors="replace").splitlines()
+    lines = stored.read_text(path).splitlines()
     records: list[dict[str, Any]] = []
     for number, line in enumerate(lines, start=1):
         where = f"line {number} of {path}"

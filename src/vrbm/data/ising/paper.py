@@ -89,7 +89,7 @@ def _path(L: int, T: Numbers, sizes: tuple[int, int], J: float, seed: int) -> Pa
 def _read(path: Path, L: int, T: Numbers, sizes: tuple[int, int], seed: int) -> Dataset | None:
     """The stored set, or None where there is none that is whole and is what was asked for."""
     try:
-        stored = Dataset.load(path)
+        stored = Dataset.load(path, require_hash=True)
     except (ValueError, OSError):
         return None
     counts, order, _ = _plan(T, sizes, seed)
