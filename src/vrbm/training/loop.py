@@ -353,7 +353,7 @@ def _stop_if_diverged(
 ) -> None:
     """Raise if a gradient or price of a step, or a parameter after the last, is out of bounds."""
     shown = steps.shown
-    bad = ~np.isfinite(shown.norms) | ~(shown.price <= step.LARGEST)[:, None]
+    bad = ~np.isfinite(shown.norms) | ~(shown.price <= step.LARGEST_PRICE)[:, None]
     bad[-1] |= steps.spoiled
     if not bad.any():
         return

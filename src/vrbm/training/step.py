@@ -35,9 +35,9 @@ from vrbm.typing import (
 
 # Rate at which the hidden offsets of centred training follow ⟨h⟩.
 OFFSET_RATE = 0.01
-# The largest weight, bias or price: a single weight of that size makes states impossible in any
-# floating type, e^−300, and those of trained models are some 10.
-LARGEST = 300.0
+# The largest weight or bias: a single one of that size makes states impossible in any floating
+# type, e^−300; those of trained models are some 10. Smooth potentials may have large prices.
+LARGEST, LARGEST_PRICE = 300.0, 1e4
 # Bytes of the words in which rows are looked up.
 WORD = 4
 # Bytes of rows that may be copied, as words and in the order of the batches.
