@@ -9,6 +9,7 @@ This module is imported before all others, and imports nothing that takes time.
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import sys
@@ -88,13 +89,9 @@ def _wait(reading: socket.socket, writing: socket.socket) -> None:
     while (number := reading.recv(1)[0]) not in SIGNALS:
         pass
     try:
-        # A terminal or a pipe that takes no output must not keep the process.
-        last = threading.Timer(1, os._exit, (128 + number,))
-        last.daemon = True
-        last.start()
-        if "vrbm.files" in sys.modules:  # else nothing was written yet
-            for path in list(sys.modules["vrbm.files"].unfinished):
-                path.unlink(missing_ok=True)
+        # Nothing was written yet where the module is not there, or only in part.
+        for path in list(getattr(sys.modules.get("vrbm.files"), "unfinished", ())):
+            path.unlink(missing_ok=True)
         _say(f"vrbm: stopped by {signal.Signals(number).name}. {advice()}")
     finally:
         os._exit(128 + number)
@@ -107,5 +104,12 @@ def _say(words: str) -> None:
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     if os.isatty(output):
-        os.write(output, b"\x1b[?25h\n")  # a progress line hides the cursor
-    os.write(error, f"{words}\n".encode(errors="backslashreplace"))
+        _write(output, b"\x1b[?25h\n")  # a progress line hides the cursor
+    _write(error, f"{words}\n".encode(errors="backslashreplace"))
+
+
+def _write(descriptor: int, line: bytes) -> None:
+    """Write a line, unless nobody takes it: then it must not keep the process."""
+    with contextlib.suppress(OSError):
+        if select.select([], [descriptor], [], 1)[1]:
+            os.write(descriptor, line)
