@@ -123,15 +123,14 @@ def test_models(model, tmp_path):
 @pytest.mark.parametrize(
     "name", ["as_potential", "jax", "Custom", "Priced", "Potential", "np", "x"]
 )
-def test_a_file_names_nothing_but_potentials(model, tmp_path, name):
+def test_a_file_names_nothing_but_potentials_and_units(model, tmp_path, name):
     path = tmp_path / "model"
     vrbm.save(model, path)
     arrays, header = opened(path)
-    for facts in (header["model"]["potential"], header["model"]):
-        edited = copy.deepcopy(header)
-        facts = edited["model"]["potential"] if "mu" in facts else edited["model"]
-        facts["name" if "mu" in facts else "visible"] = name
-        written(path, arrays, edited)
+    facts = header["model"]
+    potential = {**facts["potential"], "name": name}
+    for edit in ({"potential": potential}, {"visible": name}, {"hidden": name}):
+        written(path, arrays, {**header, "model": facts | edit})
         with pytest.raises(ValueError, match="expected one of"):
             vrbm.load(path)
 

@@ -1,7 +1,6 @@
 """Checkpoints: everything that the next epoch depends on, in one file that is whole or absent."""
 
 import dataclasses
-import platform
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,6 @@ def save(path: Path | str, state: TrainState, config: Config, data_hash: str) ->
         "epoch": state.epoch,
         "width": state.width,
         "key": str(jax.random.key_impl(state.key)),
-        "versions": {"jax": jax.__version__, "python": platform.python_version()},
         "arithmetic": arithmetic.facts(),
     }
     storage.write(path, arrays, header)

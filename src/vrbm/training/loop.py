@@ -210,13 +210,13 @@ def _records(
     )
     monitor = Monitor(state.model, data, config)
     keys = Keys(state.key)
+    total = config.epochs * source.batches
     with closing(source):
         while state.epoch < config.epochs:
             began = time.perf_counter()
             state, summary, look, largest_steps = _epoch(
                 state, keys, source, config, rules, monitor, observed
             )
-            total = config.epochs * source.batches
             last_rate = float(config.optimizer.rates(state.epoch * source.batches - 1, total))
             record = Record(
                 epoch=state.epoch,
