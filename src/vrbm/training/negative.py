@@ -60,6 +60,26 @@ class NegativePhase(eqx.Module):
         """What the state becomes between two epochs."""
         return state
 
+    def chains_of(self, state: Any) -> Chains | None:
+        """The visible values that stand for the model at β = 1, (chains, N); None: none are kept.
+
+        They are those that the last step left in the state.
+        """
+        return None
+
+    def with_chains(self, state: Any, v: Chains) -> Any:
+        """The state with v, (chains, N), in the place of `chains_of`: as many chains as before."""
+        return state
+
+    def adapted(self, state: Any, correlation: float) -> Any:
+        """What the state becomes when the chains were measured to forget this slowly.
+
+        `correlation` is that of the projections of the chains on the leading directions of the
+        data, before and after some 200 Gibbs steps: 0 for chains that forget, 1 for chains that
+        stay. The number of replicas in the state may change.
+        """
+        return state
+
     def reconstruction(self) -> "MeanField":
         """The mean-field iterations by which a training with this phase is watched."""
         return MeanField(k=1)
@@ -180,6 +200,14 @@ class Persistent(NegativePhase):
     def start(self, model: GrandCanonicalRBM, rows: Visible, key: RandomKey) -> Chains:
         """Chains begin at rows of the data, drawn with replacement."""
         return rows[jax.random.randint(key, (self.chains,), 0, len(rows))]
+
+    def chains_of(self, state: Chains) -> Chains:
+        """The state."""
+        return state
+
+    def with_chains(self, state: Chains, v: Chains) -> Chains:
+        """v itself."""
+        return v
 
     def __call__(
         self, model: GrandCanonicalRBM, state: Chains, v: Visible, key: RandomKey

@@ -19,7 +19,7 @@ from jaxtyping import Array
 
 from vrbm.model import GrandCanonicalRBM, checks
 from vrbm.training.negative import Info, NegativePhase, gibbs_chain, met, most
-from vrbm.typing import Field, RandomKey, Visible, VisibleBias
+from vrbm.typing import Chains, Field, RandomKey, Visible, VisibleBias
 
 
 class Replicas(eqx.Module):
@@ -79,6 +79,14 @@ class Tempered(NegativePhase):
         betas = jnp.interp(even, barrier, state.betas).at[0].set(0).at[-1].set(1)
         even_rejection = jnp.full_like(state.rejected, state.rejected.mean())
         return eqx.tree_at(lambda s: (s.betas, s.rejected), state, (betas, even_rejection))
+
+    def chains_of(self, state: Replicas) -> Chains:
+        """The replica at β = 1."""
+        return state.v[-1]
+
+    def with_chains(self, state: Replicas, v: Chains) -> Replicas:
+        """The state with v as the replica at β = 1."""
+        return eqx.tree_at(lambda s: s.v, state, state.v.at[-1].set(v))
 
     def __call__(
         self, model: GrandCanonicalRBM, state: Replicas, v: Visible, key: RandomKey
