@@ -53,11 +53,11 @@ def ours(
         potential=potential,
         dtype=np.float32,
     )
-    config = Config(
+    config = Config.paper(
         epochs=10**6,
         batch_size=BATCH,
         negative=phase("PCD-1", BATCH),
-        optimizer=Optimizer("sgd", RATE),
+        optimizer=Optimizer.paper("sgd", RATE),
         monitor_rows=10,
     )
     records = train(model, rows, config, jax.random.key(1))

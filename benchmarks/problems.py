@@ -48,8 +48,8 @@ def training(
 ) -> Callable[[], Any]:
     """A call that does so many steps of the training loop, in one block."""
     # Peers take plain gradient steps for their sampled phases; momentum is the paper's.
-    rule = Optimizer("momentum" if isinstance(negative, MeanField) else "sgd", 0.01)
-    config = Config(epochs=1, batch_size=batch, negative=negative, optimizer=rule)
+    rule = Optimizer.paper("momentum" if isinstance(negative, MeanField) else "sgd", 0.01)
+    config = Config.paper(epochs=1, batch_size=batch, negative=negative, optimizer=rule)
     carry = start(model, rows, config, jax.random.key(1)).carry
     rules = step.Rules(config.optimizer.update_rule(model.W.dtype), negative)
     states = np.where(rows == 1, *(np.int8(s) for s in reversed(model.visible.states)))

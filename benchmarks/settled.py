@@ -23,7 +23,7 @@ def settle(max_hidden: int, epochs: int) -> tuple[vrbm.GrandCanonicalRBM, int, n
     model = vrbm.GrandCanonicalRBM.initialize(
         jax.random.key(0), data.n_visible, max_hidden, data=data.train, dtype=jnp.float32
     )
-    config = Config(epochs=epochs, monitor_rows=100)
+    config = Config.paper(epochs=epochs, monitor_rows=100)
     *_, last = train(model, data, config, jax.random.key(1))
     return last.state.model, last.window, (data.train == 1).astype(np.float32)
 
@@ -87,7 +87,7 @@ def _memory(model: vrbm.GrandCanonicalRBM, window: int, size: int, batch: int) -
     from vrbm.training.observed import Observed
 
     grown = resized(model, window, size)
-    config = Config(batch_size=batch)
+    config = Config.paper(batch_size=batch)
     rows = np.ones((batch, model.n_visible), np.int8)
     carry = start(grown, rows, config, jax.random.key(0)).carry
     rules = step.Rules(config.optimizer.update_rule(model.W.dtype), config.negative)

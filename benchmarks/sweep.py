@@ -77,11 +77,11 @@ def trained(data: Dataset, size: int | None, scale: float, path: Path) -> dict[s
         potential=potential,
     )
     chains = CHAINS[data.name]
-    config = Config(
+    config = Config.paper(
         epochs=max(1, round(scale * EPOCHS[data.name])),
         batch_size=100,
         negative=replace(chains, chains=max(1, round(scale * chains.chains))),
-        optimizer=Optimizer("sgd", 0.03, decay_from=0.3),
+        optimizer=Optimizer.paper("sgd", 0.03, decay_from=0.3),
         centred=True,
         penalty=1 / (2 * len(data.train) * PRIOR**2),
         penalty_power=2.0,

@@ -31,12 +31,12 @@ def main(
         weight_scale=1e-2,
         potential=Constant(mu=0.1),
     )
-    config = Config(
+    config = Config.paper(
         epochs=epochs,
         batch_size=250,
         negative=Persistent(k=10, chains=chains),
         centred=True,
-        optimizer=Optimizer("sgd", 0.02, decay_from=0.5),
+        optimizer=Optimizer.paper("sgd", 0.02, decay_from=0.5),
     )
     for record in train(model, data, config, jax.random.key(1)):
         print(

@@ -163,7 +163,7 @@ def run(tmp_path):
     rows = np.random.default_rng(0).choice([-1, 1], (20, 4)).astype(np.int8)
     data = from_array(rows)
     begun = vrbm.GrandCanonicalRBM.initialize(KEY, 4, 3)
-    config = Config(epochs=2, batch_size=10, negative=Persistent(1, 6))
+    config = Config.paper(epochs=2, batch_size=10, negative=Persistent(1, 6))
     run = Run(tmp_path / "run")
     list(run.begin(begun, data, config, KEY, {"source": "x", "seed": 0, "patience": None}))
     return run, data
@@ -282,12 +282,12 @@ def test_a_negative_phase_of_ones_own_is_refused_when_it_is_saved():
         pass
 
     with pytest.raises(ValueError, match="Mine, a class of your own"):
-        checkpoint.describe(Config(negative=Mine()))
+        checkpoint.describe(Config.paper(negative=Mine()))
     assert issubclass(Mine, NegativePhase)
 
 
 def test_settings_come_back(model):
-    config = Config(epochs=3, negative=Persistent(2, 7), stiff=0, max_units=None)
+    config = Config.paper(epochs=3, negative=Persistent(2, 7), stiff=0, max_units=None)
     assert checkpoint.restore(json.loads(json.dumps(checkpoint.describe(config))), "x") == config
     facts = storage.describe_potential(vrbm.Local(1.2))
     assert stored.restored(storage.POTENTIALS, facts, "x") == vrbm.Local(1.2)

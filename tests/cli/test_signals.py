@@ -156,7 +156,7 @@ def test_a_terminal_gets_its_cursor_back_and_nothing_after_the_sentence(tmp_path
 def test_an_abandoned_training_leaves_no_thread():
     before = threading.active_count()
     model = vrbm.GrandCanonicalRBM.initialize(jax.random.key(0), 64, 5)
-    records = train(model, digits(), Config(epochs=5, monitor_rows=10), jax.random.key(1))
+    records = train(model, digits(), Config.paper(epochs=5, monitor_rows=10), jax.random.key(1))
     next(records)
     assert threading.active_count() > before
     records.close()

@@ -97,7 +97,7 @@ def test_momentum_penalties_schedules_and_norms_share_one_program():
     model = vrbm.GrandCanonicalRBM.initialize(jax.random.key(0), 5, 3)
 
     def fit(x):
-        optimizer = Optimizer(
+        optimizer = Optimizer.paper(
             learning_rate=0.1 * x,
             momentum=0.5 * x,
             clip_norm=x,
@@ -105,7 +105,7 @@ def test_momentum_penalties_schedules_and_norms_share_one_program():
             growth=1 + x,
             decay_from=0.5 * x,
         )
-        config = Config(epochs=1, batch_size=10, optimizer=optimizer, penalty=0.1 * x)
+        config = Config.paper(epochs=1, batch_size=10, optimizer=optimizer, penalty=0.1 * x)
         return list(train(model, rows, config, jax.random.key(0)))
 
     fit(1.0)

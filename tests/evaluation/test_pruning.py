@@ -142,7 +142,7 @@ def test_a_trained_model(dtype):
     model = vrbm.GrandCanonicalRBM.initialize(
         jax.random.key(0), 16, 300, data=rows, weight_scale=1e-3, dtype=dtype
     )
-    config = Config(epochs=10, window=False, optimizer=Optimizer(learning_rate=0.1))
+    config = Config.paper(epochs=10, window=False, optimizer=Optimizer.paper(learning_rate=0.1))
     *_, record = train(model, rows, config, jax.random.key(1))
     model = record.state.model
     for small in (prune(model), prune(model, rows)):

@@ -62,7 +62,7 @@ def formats(folder: Path) -> list[Format]:
     key = jax.random.key(0)
     model = GrandCanonicalRBM.initialize(key, 6, 4)
     vrbm.save(model, folder / "model.safetensors")
-    config = Config(negative=Persistent(1, chains=3), batch_size=5)
+    config = Config.paper(negative=Persistent(1, chains=3), batch_size=5)
     state = loop.start(model, DATA, config, key)
     checkpoint.save(folder / "checkpoint.safetensors", state, config, DATA.content_hash)
     machine = vrbm.RBM(3, n_iter=1, random_state=0).fit(BITS)

@@ -13,7 +13,7 @@ from vrbm.data.digits import digits
 from vrbm.training import Config, ResumeWarning, arithmetic, checkpoint, start
 from vrbm.training.run import Run
 
-CONFIG = Config(epochs=1, monitor_rows=10)
+CONFIG = Config.paper(epochs=1, monitor_rows=10)
 
 
 @pytest.fixture

@@ -39,8 +39,8 @@ def layer(units=4, mu=1.0, **options):
 
 
 def config(**options):
-    rule = Optimizer(learning_rate=0.3)
-    return Config(epochs=10, batch_size=50, optimizer=rule, seed_scale=1e-4, **options)
+    rule = Optimizer.paper(learning_rate=0.3)
+    return Config.paper(epochs=10, batch_size=50, optimizer=rule, seed_scale=1e-4, **options)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_units_that_are_off_are_added_off(rows, negative):
     model = vrbm.GrandCanonicalRBM.initialize(
         jax.random.key(1), 16, 20, hidden=vrbm.Binary(), potential=potential, bias_scale=0.0
     )
-    slow = replace(config(), optimizer=Optimizer(learning_rate=0.03), negative=negative)
+    slow = replace(config(), optimizer=Optimizer.paper(learning_rate=0.03), negative=negative)
     record = next(train(model, rows, slow, KEY))
     assert record.repeats == 1
     grown = record.state.model
@@ -108,7 +108,7 @@ def test_a_run_goes_on_bit_by_bit_across_growth(records, rows, tmp_path):
 @pytest.mark.parametrize(("rule", "stiff"), [("momentum", 2), ("adam", 0)])
 def test_everything_that_belongs_to_a_unit_is_resized(rows, rule, stiff):
     settings = config(negative=Persistent(1, 20))
-    settings = replace(settings, optimizer=Optimizer(rule, 0.01), centred=True, stiff=stiff)
+    settings = replace(settings, optimizer=Optimizer.paper(rule, 0.01), centred=True, stiff=stiff)
     *_, last = train(layer(20, mu=0.3), rows, replace(settings, epochs=1, max_units=20), KEY)
     carry = last.state.carry
     rule_of_steps = settings.optimizer.update_rule(jnp.float64)
@@ -142,7 +142,7 @@ def test_a_rate_that_is_too_large(rows, monkeypatch):
     """Nothing overflows: each new unit is put to use."""
     monkeypatch.setattr(growth, "PER_VISIBLE", 1)
     monkeypatch.setattr(growth, "NARROW", 1)
-    fast = replace(config(), optimizer=Optimizer(learning_rate=30.0))
+    fast = replace(config(), optimizer=Optimizer.paper(learning_rate=30.0))
     with pytest.raises(ValueError, match="lower the learning rate"):
         list(train(layer(), rows, fast, KEY))
 
@@ -157,7 +157,7 @@ def test_limits_that_make_no_sense(rows):
     with pytest.raises(ValueError, match="ends at max_hidden = 4"):
         train(bounded, rows, config(max_units=8), KEY)
     with pytest.raises(ValueError, match="seed_scale is 0"):
-        Config(seed_scale=0.0)
+        Config.paper(seed_scale=0.0)
 
 
 def test_an_optimizer_that_cannot_follow(rows):

@@ -61,11 +61,11 @@ def test_sampled_training_recovers_a_known_model(negative):
     model = vrbm.GrandCanonicalRBM.initialize(
         jax.random.key(1), 8, 12, data=rows, weight_scale=0.05, potential=vrbm.Constant(0.3)
     )
-    config = Config(
+    config = Config.paper(
         epochs=40,
         batch_size=200,
         negative=negative,
-        optimizer=Optimizer("adam", learning_rate=0.02, decay_from=0.3),
+        optimizer=Optimizer.paper("adam", learning_rate=0.02, decay_from=0.3),
     )
     *_, last = train(model, rows, config, KEY)
     entropy = -(q[q > 0] @ np.log(q[q > 0]))
@@ -76,7 +76,7 @@ def test_sampled_training_recovers_a_known_model(negative):
 
 def small(**settings):
     settings = {"epochs": 3, "monitor_rows": 50, **settings}
-    return Config(**settings)
+    return Config.paper(**settings)
 
 
 def model_of(data, **options):
@@ -228,7 +228,7 @@ def test_one_step_is_the_update_of_the_paper():
     data = digits()
     rows = data.train[:40]
     model = model_of(data, weight_scale=0.1)
-    config = small(epochs=1, batch_size=40, optimizer=Optimizer(learning_rate=0.2, momentum=0.8))
+    config = small(epochs=1, batch_size=40, optimizer=Optimizer.paper(learning_rate=0.2, momentum=0.8))
     (record,) = train(model, rows, config, KEY)
     v = jnp.asarray(rows, float)
     _, info = MeanField()(model, None, v, KEY)
@@ -278,7 +278,7 @@ def test_steps_on_rows_in_order_are_those_on_rows_looked_up(monkeypatch):
 def test_parameters_that_overflow_in_the_last_step_are_found():
     data = digits()
     model = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), model_of(data, weight_scale=1.0))
-    config = small(epochs=1, batch_size=2000, optimizer=Optimizer("sgd", learning_rate=3e38))
+    config = small(epochs=1, batch_size=2000, optimizer=Optimizer.paper("sgd", learning_rate=3e38))
     with pytest.raises(Diverged, match="step 1 of epoch 1"):
         list(train(model, data, config, KEY))
 
@@ -299,7 +299,7 @@ def test_one_number_that_is_none_is_found():
 
 def test_clipping_limits_the_step():
     data = digits()
-    config = small(epochs=1, batch_size=2000, optimizer=Optimizer("sgd", 1.0, clip_norm=1e-3))
+    config = small(epochs=1, batch_size=2000, optimizer=Optimizer.paper("sgd", 1.0, clip_norm=1e-3))
     model = model_of(data)
     (record,) = train(model, data, config, KEY)
     change = jax.tree.map(jnp.subtract, record.state.model, model)
@@ -327,14 +327,14 @@ def test_callbacks_end_the_training():
 
 def test_learning_rate_schedule():
     data = digits()
-    config = small(epochs=4, optimizer=Optimizer(learning_rate=0.2, decay_from=0.5))
+    config = small(epochs=4, optimizer=Optimizer.paper(learning_rate=0.2, decay_from=0.5))
     rates = [record.learning_rate for record in train(model_of(data), data, config, KEY)]
     assert rates[0] == rates[1] == pytest.approx(0.2)
     assert rates[1] > rates[2] > rates[3]
 
 
 def test_the_rate_is_a_product_of_the_schedules_of_optax():
-    optimizer = Optimizer(learning_rate=0.2, decay_from=0.25, warm_up=0.2, growth=30.0)
+    optimizer = Optimizer.paper(learning_rate=0.2, decay_from=0.25, warm_up=0.2, growth=30.0)
     risen = optax.linear_schedule(1 / 8, 1.0, 7)
     grown = optax.exponential_decay(0.2, 40, 30.0)
     left = optax.linear_schedule(1.0, 0.0, 30, 10)
@@ -347,14 +347,14 @@ def test_the_rate_is_a_product_of_the_schedules_of_optax():
 def test_weights_that_no_model_has_are_a_divergence(rate):
     """Finite, and no model all the same."""
     data = digits()
-    config = small(epochs=1, optimizer=Optimizer("sgd", learning_rate=rate))
+    config = small(epochs=1, optimizer=Optimizer.paper("sgd", learning_rate=rate))
     with pytest.raises(Diverged, match="far too large"):
         list(train(model_of(data), data, config, KEY))
 
 
 def test_divergence_is_explained():
     data = digits()
-    config = small(optimizer=Optimizer("sgd", learning_rate=1e38))
+    config = small(optimizer=Optimizer.paper("sgd", learning_rate=1e38))
     model = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), model_of(data, weight_scale=1.0))
     with pytest.raises(Diverged, match=r"[Wbc] or its gradient .* in step \d+ of epoch 1.*Likely"):
         list(train(model, data, config, KEY))
@@ -401,7 +401,7 @@ def test_bad_input():
         ({"penalty_power": 0.5}, "penalty_power is 0.5"),
         ({"stiff": -1}, "stiff is -1: pass a whole number of at least 0"),
         ({"stiff": 2, "negative": MeanField()}, "stiff is 2, with MeanField and"),
-        ({"stiff": 2, "optimizer": Optimizer("adam")}, "and adam: take persistent"),
+        ({"stiff": 2, "optimizer": Optimizer.paper("adam")}, "and adam: take persistent"),
     ):
         with pytest.raises(ValueError, match=message):
             dataclasses.replace(small(), **wrong)
@@ -413,7 +413,7 @@ def test_bad_input():
         ({"clip_norm": -1.0}, "clip_norm is -1.0"),
     ):
         with pytest.raises(ValueError, match=message):
-            Optimizer(**wrong)
+            Optimizer.paper(**wrong)
 
 
 def test_an_optimizer_that_knows_the_tree_of_parameters():
@@ -422,7 +422,7 @@ def test_an_optimizer_that_knows_the_tree_of_parameters():
     rules = {"moved": optax.sgd(0.1), "still": optax.set_to_zero()}
     model = vrbm.GrandCanonicalRBM.initialize(jax.random.key(0), 6, 8, weight_scale=0.1)
     rows = np.random.default_rng(0).choice([-1, 1], (40, 6))
-    config = Config(epochs=1, batch_size=20)
+    config = Config.paper(epochs=1, batch_size=20)
     (record,) = train(model, rows, config, optimizer=optax.partition(rules, kinds))
     assert (record.state.model.b == model.b).all()
     assert (record.state.model.W != model.W).any()
@@ -440,7 +440,7 @@ def test_what_is_known_of_the_rows_must_fit_them(observed, match):
     model = vrbm.GrandCanonicalRBM.initialize(jax.random.key(0), 6, 8)
     rows = np.random.default_rng(0).choice([-1, 1], (40, 6))
     with pytest.raises(ValueError, match=match):
-        train(model, rows, Config(), observed=observed)
+        train(model, rows, Config.paper(), observed=observed)
 
 
 @pytest.mark.parametrize("negative", [MeanField(), Persistent(chains=4)])
@@ -475,7 +475,7 @@ def test_an_error_in_the_thread_that_orders_rows_is_raised(monkeypatch):
     monkeypatch.setattr("vrbm.training.source.random.permutation", broken)
     rows = vrbm.exact.states(vrbm.Spin(), 8)[:40]
     with pytest.raises(MemoryError, match="no room"):
-        next(train(known_model(), rows, Config(epochs=2, batch_size=10), KEY))
+        next(train(known_model(), rows, Config.paper(epochs=2, batch_size=10), KEY))
 
 
 def test_one_look_at_all_rows_is_a_look_at_each_part():

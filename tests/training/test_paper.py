@@ -30,7 +30,7 @@ def test_ising_finds_about_as_many_units_as_spins():
     model = vrbm.GrandCanonicalRBM.initialize(
         jax.random.key(100), 64, 200, data=data.train, weight_scale=1e-3, dtype=jnp.float32
     )
-    config = Config(epochs=200, optimizer=Optimizer(learning_rate=0.3, momentum=0.9))
+    config = Config.paper(epochs=200, optimizer=Optimizer.paper(learning_rate=0.3, momentum=0.9))
     *_, last = train(model, data, config, jax.random.key(0))
     assert 60 <= last.mean_size <= 85
     assert wrong_values(last.state.model, data.test) == 0
@@ -48,7 +48,7 @@ def test_mnist_finds_the_size_of_the_paper():
     model = vrbm.GrandCanonicalRBM.initialize(
         jax.random.key(101), 196, 400, data=data.train, weight_scale=0.01, dtype=jnp.float32
     )
-    config = Config(epochs=150, optimizer=Optimizer(learning_rate=0.3, momentum=0.9))
+    config = Config.paper(epochs=150, optimizer=Optimizer.paper(learning_rate=0.3, momentum=0.9))
     *_, last = train(model, data, config, jax.random.key(1))
     assert 120 <= last.mean_size <= 140
     assert last.error_train < 1e-2
@@ -67,11 +67,11 @@ def test_persistent_chains_reach_the_likelihood():
             jax.random.key(5), 64, 64, data=data.train, potential=potential, dtype=jnp.float32,
             weight_scale=0.01,
         )  # fmt: skip
-        config = Config(
+        config = Config.paper(
             epochs=50,
             batch_size=250,
             negative=Persistent(5, 500),
-            optimizer=Optimizer("adam", learning_rate=3e-3, decay_from=0.4),
+            optimizer=Optimizer.paper("adam", learning_rate=3e-3, decay_from=0.4),
         )
         *_, last = train(model, data, config, jax.random.key(0))
         score = log_likelihood(

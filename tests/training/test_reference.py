@@ -44,7 +44,7 @@ def test_reconstruction_error_and_gradient(case):
 def test_update_with_the_momentum_of_the_paper(case):
     """λ ← λ + γ ∇, ∇ = β ∇ + (1 − β) ∂, from ∇ = 0: two steps with the same ∂."""
     model, cd = model_of(case, jnp.float64), case["cd"]
-    rule = Optimizer(momentum=0.9).update_rule(jnp.float64)
+    rule = Optimizer.paper(momentum=0.9).update_rule(jnp.float64)
     state = rule.init(parameters(model))
     descent = jax.tree.map(lambda x: -jnp.asarray(x), tuple(cd[f"grad_{n}"] for n in "Wbc"),
                            is_leaf=lambda x: isinstance(x, list))  # fmt: skip

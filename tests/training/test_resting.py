@@ -43,7 +43,7 @@ def single(model):
 
 
 def both(model, optimizer, negative, steps=120):
-    config = Config(batch_size=20, negative=negative, optimizer=optimizer)
+    config = Config.paper(batch_size=20, negative=negative, optimizer=optimizer)
     rows = np.random.default_rng(1).choice([-1, 1], (200, N)).astype(np.int8)
     carry = start(model, rows, config, jax.random.key(1)).carry
     rules = step.Rules(optimizer.update_rule(model.W.dtype), negative)
@@ -60,9 +60,9 @@ def both(model, optimizer, negative, steps=120):
 @pytest.mark.parametrize(
     ("potential", "optimizer"),
     [
-        (vrbm.Penalizing(), Optimizer(learning_rate=0.1)),
-        (vrbm.Penalizing(p=2, smooth=True), Optimizer("sgd", learning_rate=0.002)),
-        (vrbm.Constant(1.2), Optimizer(learning_rate=0.1, decay_from=0.2)),
+        (vrbm.Penalizing(), Optimizer.paper(learning_rate=0.1)),
+        (vrbm.Penalizing(p=2, smooth=True), Optimizer.paper("sgd", learning_rate=0.002)),
+        (vrbm.Constant(1.2), Optimizer.paper(learning_rate=0.1, decay_from=0.2)),
     ],
     ids=["momentum", "smooth-sgd", "constant-decay"],
 )
@@ -90,9 +90,9 @@ def test_resting_equals_moving(potential, optimizer):
 @pytest.mark.parametrize("width", [12, WIDTH, K])
 def test_the_bound_of_a_block_is_no_lower_than_that_of_its_data(width, negative, batch):
     model = settled(vrbm.Constant(0.8))
-    optimizer = Optimizer("sgd", learning_rate=0.0)
+    optimizer = Optimizer.paper("sgd", learning_rate=0.0)
     rows = np.random.default_rng(1).choice([-1, 1], (40, N)).astype(np.int8)
-    config = Config(batch_size=batch, negative=negative, optimizer=optimizer)
+    config = Config.paper(batch_size=batch, negative=negative, optimizer=optimizer)
     carry = start(model, rows, config, jax.random.key(1)).carry
     rules = step.Rules(optimizer.update_rule(model.W.dtype), negative)
     order = jnp.arange(40).reshape(-1, batch)
@@ -110,7 +110,7 @@ def test_the_bound_of_a_block_is_no_lower_than_that_of_its_data(width, negative,
 
 
 def test_chains_are_carried_on():
-    optimizer = Optimizer(learning_rate=0.05)
+    optimizer = Optimizer.paper(learning_rate=0.05)
     (plain, _), (rested, _) = both(settled(vrbm.Constant(1.0)), optimizer, Persistent(1, 10), 110)
     assert_array_equal(rested.negative, plain.negative)
     assert_allclose(rested.model.W, plain.model.W, atol=1e-9)
@@ -121,9 +121,9 @@ def test_where_units_may_not_rest():
     rows = np.ones((1, N), np.int8)
 
     def may(model=settled_model, width=WIDTH, optimizer=None, stiff=0, **settings):
-        optimizer = optimizer or Optimizer()
+        optimizer = optimizer or Optimizer.paper()
         negative = Persistent() if stiff else MeanField()
-        config = Config(negative=negative, optimizer=optimizer, stiff=stiff)
+        config = Config.paper(negative=negative, optimizer=optimizer, stiff=stiff)
         carry = start(model, rows, config, jax.random.key(1)).carry
         rules = step.Rules(optimizer.update_rule(jnp.float32), negative, **settings)
         return resting.applies(carry, rules, width)
@@ -133,8 +133,8 @@ def test_where_units_may_not_rest():
     assert not may(centred=True)
     assert not may(penalty=jnp.asarray(0.1))
     assert not may(stiff=1)
-    assert not may(optimizer=Optimizer("adam"))
-    assert not may(optimizer=Optimizer(clip_norm=1.0))
+    assert not may(optimizer=Optimizer.paper("adam"))
+    assert not may(optimizer=Optimizer.paper(clip_norm=1.0))
     assert not may(single(settled(vrbm.Local(1.3))))
     assert not may(settled(vrbm.Penalizing()))
 
@@ -145,7 +145,7 @@ def test_units_that_pass_through_zero_are_noticed_and_the_block_is_done_again():
         jax.random.key(0), N, K, weight_scale=0.05, bias_scale=1e-4, dtype=jnp.float32
     )
     rows = np.random.default_rng(1).choice([-1, 1], (2000, N))
-    config = Config(epochs=1, batch_size=10, optimizer=Optimizer(learning_rate=1.0))
+    config = Config.paper(epochs=1, batch_size=10, optimizer=Optimizer.paper(learning_rate=1.0))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop, "RESTLESS", 0)
         (watched,) = train(model, rows, config, jax.random.key(2))

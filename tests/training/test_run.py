@@ -30,16 +30,16 @@ from vrbm.training.run import Run
 
 KEY = jax.random.key(3)
 CONFIGS = [
-    Config(epochs=3, monitor_rows=20),
-    Config(epochs=3, monitor_rows=20, negative=Persistent(2, 30), centred=True, penalty=1e-4),
-    Config(
+    Config.paper(epochs=3, monitor_rows=20),
+    Config.paper(epochs=3, monitor_rows=20, negative=Persistent(2, 30), centred=True, penalty=1e-4),
+    Config.paper(
         epochs=3,
         monitor_rows=20,
         negative=Tempered(1, 3, 20),
-        optimizer=Optimizer("adam", 1e-3, decay_from=0.5, clip_norm=1.0),
+        optimizer=Optimizer.paper("adam", 1e-3, decay_from=0.5, clip_norm=1.0),
     ),
-    Config(epochs=3, monitor_rows=20, negative=Gibbs(1), optimizer=Optimizer("sgd"), stiff=2),
-    Config(epochs=3, monitor_rows=20, negative=MeanField(1, "sample")),
+    Config.paper(epochs=3, monitor_rows=20, negative=Gibbs(1), optimizer=Optimizer.paper("sgd"), stiff=2),
+    Config.paper(epochs=3, monitor_rows=20, negative=MeanField(1, "sample")),
 ]
 
 
@@ -71,8 +71,8 @@ def test_a_checkpoint_holds_everything(config, tmp_path):
 
 def test_a_checkpoint_of_other_data_is_refused(tmp_path):
     data = digits()
-    (record,) = train(model_of(data), data, Config(epochs=1), KEY)
-    checkpoint.save(tmp_path / "c", record.state, Config(epochs=1), data.content_hash)
+    (record,) = train(model_of(data), data, Config.paper(epochs=1), KEY)
+    checkpoint.save(tmp_path / "c", record.state, Config.paper(epochs=1), data.content_hash)
     with pytest.raises(ValueError, match="belongs to data with hash"):
         checkpoint.load(tmp_path / "c", data, "0" * 64)
 
@@ -88,9 +88,9 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path):
 )
 def test_a_file_that_is_no_checkpoint_is_named(spoil, error, message, tmp_path):
     data = digits()
-    (record,) = train(model_of(data), data, Config(epochs=1), KEY)
+    (record,) = train(model_of(data), data, Config.paper(epochs=1), KEY)
     path = tmp_path / "c"
-    checkpoint.save(path, record.state, Config(epochs=1), data.content_hash)
+    checkpoint.save(path, record.state, Config.paper(epochs=1), data.content_hash)
     spoil(path)
     with pytest.raises(error, match=message):
         checkpoint.load(path, data, data.content_hash)
@@ -131,7 +131,7 @@ def test_resuming_drops_records_after_the_checkpoint_and_broken_lines(tmp_path):
 def test_early_stopping_remembers_what_it_saw(tmp_path):
     """A pause changes nothing: the run ends at the same epoch, and is then at its end."""
     data = digits()
-    config = Config(epochs=50, monitor_rows=20, optimizer=Optimizer("sgd", learning_rate=5.0))
+    config = Config.paper(epochs=50, monitor_rows=20, optimizer=Optimizer.paper("sgd", learning_rate=5.0))
     whole = Run(tmp_path / "whole")
     records = list(whole.begin(model_of(data), data, config, KEY, stop=EarlyStopping(3)))
     assert 4 <= len(records) < 50
@@ -160,7 +160,7 @@ def test_early_stopping_needs_a_figure(tmp_path):
 def test_divergence_names_the_last_good_checkpoint(tmp_path):
     data = digits()
     run = Run(tmp_path / "run")
-    config = Config(epochs=2, optimizer=Optimizer("sgd", learning_rate=1e308))
+    config = Config.paper(epochs=2, optimizer=Optimizer.paper("sgd", learning_rate=1e308))
     with pytest.raises(Diverged, match=r"last good checkpoint: .*checkpoint\.safetensors"):
         list(run.begin(model_of(data), data, config, KEY))
 
@@ -229,7 +229,7 @@ def test_a_run_that_was_killed_while_it_stopped_early_has_the_same_end(
     tmp_path, monkeypatch, killed_at
 ):
     data = digits()
-    config = Config(epochs=50, monitor_rows=20, optimizer=Optimizer("sgd", learning_rate=5.0))
+    config = Config.paper(epochs=50, monitor_rows=20, optimizer=Optimizer.paper("sgd", learning_rate=5.0))
     whole = Run(tmp_path / "whole")
     last = list(whole.begin(model_of(data), data, config, KEY, stop=EarlyStopping(3)))[-1].epoch
     killed = Run(tmp_path / "killed")
@@ -253,7 +253,7 @@ def test_a_run_that_was_killed_while_it_stopped_early_has_the_same_end(
 def test_a_checkpoint_at_which_the_run_had_stopped_is_its_end(tmp_path):
     """Whoever removes the model of such a run gets it back."""
     data = digits()
-    config = Config(epochs=50, monitor_rows=20, optimizer=Optimizer("sgd", learning_rate=5.0))
+    config = Config.paper(epochs=50, monitor_rows=20, optimizer=Optimizer.paper("sgd", learning_rate=5.0))
     run = Run(tmp_path / "run")
     list(run.begin(model_of(data), data, config, KEY, stop=EarlyStopping(3)))
     model = run.model.read_bytes()

@@ -112,10 +112,10 @@ def test_phases_keep_their_share():
     exact = eqx.filter_jit(lambda model: jax.nn.softmax(-model.free_energy(states)) @ order)
     data = ising.mixture_set(4, [0.5, 1.0, 6.0, 8.0], n_train=2000, n_test=1, seed=1).train
     expected = np.abs(ising.magnetization(data)).mean()
-    config = Config(
+    config = Config.paper(
         epochs=50,
         negative=Persistent(k=1, chains=200),
-        optimizer=Optimizer("sgd", 0.1),
+        optimizer=Optimizer.paper("sgd", 0.1),
         centred=True,
         monitor_rows=10,
     )
@@ -133,15 +133,15 @@ def test_phases_keep_their_share():
 
 def test_an_optimizer_of_ones_own_is_refused():
     data = np.ones((10, N))
-    config = Config(negative=Persistent(), optimizer=Optimizer("sgd"), stiff=1)
+    config = Config.paper(negative=Persistent(), optimizer=Optimizer.paper("sgd"), stiff=1)
     with pytest.raises(ValueError, match="stiff is 1, which needs the rate"):
         train(model_of(), data, config, KEY, optimizer=optax.sgd(0.1))
 
 
 def test_a_training_goes_on_with_as_many_as_it_began_with():
     data = np.random.default_rng(0).choice([-1, 1], (200, N))
-    config = Config(
-        epochs=1, negative=Persistent(1, 20), optimizer=Optimizer("sgd"), monitor_rows=10
+    config = Config.paper(
+        epochs=1, negative=Persistent(1, 20), optimizer=Optimizer.paper("sgd"), monitor_rows=10
     )
     (record,) = train(model_of(), data, replace(config, stiff=1), KEY)
     with pytest.raises(ValueError, match="stiff is 0, but the state was begun with 1"):

@@ -42,7 +42,7 @@ def test_windowed_training_equals_full_training(rows, absorb_log2, dtype, steps,
     potential = vrbm.Penalizing(absorb_log2=absorb_log2)
     records = {}
     for use in (True, False):
-        config = Config(epochs=steps // 20, window=use, optimizer=Optimizer(learning_rate=0.3))
+        config = Config.paper(epochs=steps // 20, window=use, optimizer=Optimizer.paper(learning_rate=0.3))
         records[use] = trained(rows, config, potential, dtype)
     assert max(record.window for record in records[True]) < 400
     assert all(record.window == 500 for record in records[False])
@@ -73,7 +73,7 @@ def test_windowed_training_equals_full_training(rows, absorb_log2, dtype, steps,
 def test_with_every_kind_of_negative_phase(rows, negative, potential, hidden):
     models = []
     for use in (True, False):
-        config = Config(epochs=2, window=use, negative=negative, centred=True, penalty=1e-3)
+        config = Config.paper(epochs=2, window=use, negative=negative, centred=True, penalty=1e-3)
         records = trained(rows, config, potential, jnp.float64, 300, hidden=hidden)
         assert (max(record.window for record in records) < 300) == use
         models.append(records[-1].state.model)
@@ -84,7 +84,7 @@ def test_with_every_kind_of_negative_phase(rows, negative, potential, hidden):
 def test_idle_units_follow_the_price(rows):
     """Units beyond the window are moved by −∂μ Δz alone, and they are moved."""
     before = vrbm.GrandCanonicalRBM.initialize(jax.random.key(1), 16, 500, weight_scale=1e-2)
-    (record,) = train(before, rows, Config(epochs=1), jax.random.key(2))
+    (record,) = train(before, rows, Config.paper(epochs=1), jax.random.key(2))
     idle = slice(record.window, None)
     change = np.asarray(record.state.model.b - before.b)[idle]
     assert (change != 0).all()
@@ -96,7 +96,7 @@ def test_a_window_that_is_too_narrow_is_found_and_widened(rows):
 
     from vrbm.training import start
 
-    config = Config(epochs=2, optimizer=Optimizer(learning_rate=0.3))
+    config = Config.paper(epochs=2, optimizer=Optimizer.paper(learning_rate=0.3))
     model = vrbm.GrandCanonicalRBM.initialize(
         jax.random.key(1), 16, 60, potential=vrbm.Constant(0.3), weight_scale=1e-2
     )
@@ -161,7 +161,7 @@ def test_strong_units_behind_many_idle_ones_are_not_lost():
     rows[300:] = 1
     models = []
     for use in (True, False):
-        config = Config(epochs=1, window=use, optimizer=Optimizer("sgd", learning_rate=0.1))
+        config = Config.paper(epochs=1, window=use, optimizer=Optimizer.paper("sgd", learning_rate=0.1))
         (record,) = train(model, rows, config, jax.random.key(2))
         models.append(record.state.model)
     for name in "Wbc":

@@ -1,8 +1,10 @@
 """What both estimators have: the scikit-learn contract around a `GrandCanonicalRBM`."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Set
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,6 +28,8 @@ from vrbm.estimator.scoring import check_possible
 from vrbm.evaluation import likelihood, sampling
 from vrbm.evaluation.pruning import cut
 from vrbm.model import GrandCanonicalRBM, Potential, checks
+from vrbm.training import Config, Optimizer, Tempered, beginning
+from vrbm.training.config import equal_batch
 
 #: log Z is enumerated where the smaller layer has at most so many units, else annealed.
 ENUMERATED = 16
@@ -40,10 +44,13 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
     _size_name: ClassVar[str]
 
     n_iter: int
-    learning_rate: float
-    batch_size: int
+    learning_rate: float | None
+    batch_size: int | None
     n_chains: int
     n_gibbs: int
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
     warm_start: bool
     random_state: Any
     verbose: int
@@ -55,6 +62,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
     mean_size_: float
     chemical_potential_: float
     n_iter_: int
+    n_samples_seen_: int
     history_: list[dict[str, Any]]
     _whole: GrandCanonicalRBM
     _chains: np.ndarray
@@ -64,7 +72,9 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
     def _size_and_potential(self, n_features: int) -> tuple[int, Potential]:
         """K and the potential of a new model; checks the parameters of the subclass."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Machine":
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, X_val: Any = None
+    ) -> "Machine":
         """Train on rows X, all but a few of them in each epoch.
 
         All batches have equally many rows, `batch_size` or somewhat less, chosen so that fewer rows
@@ -79,14 +89,16 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         y : ignored
         sample_weight : array of shape (n_samples,), optional
             Weights of the rows in the data average of the gradient; rows of weight 0 are left out.
+        X_val : array or sparse matrix of shape (n_validation, n_features), optional
+            Rows whose log-likelihood is recorded, and stopped by with `early_stopping`; then None
+            means a random part of X, `validation_fraction`, which is not trained on.
 
         Returns
         -------
         self
         """
-        settings = self._settings(self.n_iter, decays=True)
         going_on = self.warm_start and hasattr(self, "model_")
-        return self._train(X, sample_weight, settings, going_on)
+        return self._train(X, sample_weight, self._config(), going_on, X_val)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Machine":
         """One pass over rows X at the full learning rate, going on from where the model stands.
@@ -94,8 +106,17 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         Parameters are those of `fit`, and so are the batches. The coding is that of the first call.
         `n_hidden_` and `mean_size_` are then averages over these rows alone, not over earlier ones.
         """
-        settings = self._settings(1, decays=False)
-        return self._train(X, sample_weight, settings, going_on=hasattr(self, "model_"))
+        config = self._config()
+        going_on = hasattr(self, "model_")
+        config = replace(
+            config,
+            epochs=1,
+            looks=0,
+            early_stopping=False,
+            optimizer=replace(config.optimizer, decay_from=1.0, warm_up=0.0),
+            prior_rows=self.n_samples_seen_ if going_on else 0,
+        )
+        return self._train(X, sample_weight, config, going_on)
 
     def transform(self, X: Any) -> np.ndarray:
         """⟨h_a⟩ of the units in use, P(z ≥ a|v) σ(x_a), (n_samples, `n_hidden_`).
@@ -275,17 +296,30 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _settings(self, epochs: int, decays: bool) -> fitting.Settings:
-        """The parameters, checked."""
-        return fitting.Settings(
-            epochs=checks.count("n_iter", epochs),
-            batch_size=checks.count("batch_size", self.batch_size),
-            learning_rate=checks.number("learning_rate", self.learning_rate, 0.0),
-            decays=decays,
+    def _config(self) -> Config:
+        """The settings of `fit`, checked; what is None is found from the rows."""
+        if self.batch_size is not None:
+            checks.count("batch_size", self.batch_size)
+        negative = Tempered(
+            k=checks.count("n_gibbs", self.n_gibbs),
             chains=checks.count("n_chains", self.n_chains),
-            gibbs_steps=checks.count("n_gibbs", self.n_gibbs),
+            on_demand=True,
+        )
+        rate = self.learning_rate
+        if rate is not None:
+            rate = checks.number("learning_rate", rate, 0.0)
+        fraction = checks.number("validation_fraction", self.validation_fraction)
+        if not 0 < fraction < 1:
+            raise ValueError(f"validation_fraction is {fraction}: pass a number between 0 and 1.")
+        return Config(
+            epochs=checks.count("n_iter", self.n_iter),
+            batch_size=self.batch_size,
+            negative=negative,
+            optimizer=Optimizer(learning_rate=rate),
+            early_stopping=bool(self.early_stopping),
+            n_iter_no_change=checks.count("n_iter_no_change", self.n_iter_no_change),
+            seed_scale=beginning.WEIGHT_SCALE,
             max_units=self._limit(),
-            show=type(self).__name__ if self.verbose else None,
         )
 
     def _limit(self) -> int | None:
@@ -323,17 +357,17 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         return by_block(GrandCanonicalRBM.mean_hidden, self.model_, v)
 
     def _train(
-        self, X: Any, sample_weight: Any, settings: fitting.Settings, going_on: bool
+        self, X: Any, sample_weight: Any, config: Config, going_on: bool, X_val: Any = None
     ) -> "Machine":
         """Train a copy, and take over what it has become when all is done."""
         forks.check()
         new = copy(self)
-        new._become_fitted(X, sample_weight, settings, going_on)
+        new._become_fitted(X, sample_weight, config, going_on, X_val)
         self.__dict__ = new.__dict__
         return self
 
     def _become_fitted(
-        self, X: Any, sample_weight: Any, settings: fitting.Settings, going_on: bool
+        self, X: Any, sample_weight: Any, config: Config, going_on: bool, X_val: Any
     ) -> None:
         X = self._validated(X, reset=not going_on)
         size, potential = self._size_and_potential(X.shape[1])
@@ -342,19 +376,53 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         rows = self._rows(X, sample_weight, going_on)
         if not going_on:
             self.random_state_ = check_random_state(self.random_state)
-            whole = fitting.initial(rows, size, potential, self.random_state_)
+        heldout = None if X_val is None else self.coding_.encode(self._validated(X_val, reset=False))
+        if config.early_stopping:
+            rows, heldout = self._split(rows, heldout)
+        if not going_on:
+            whole = beginning.initial(
+                rows.means(), len(rows.v), size, potential, self.random_state_
+            )
             chains = None
-            self.history_, self.n_iter_ = [], 0
+            self.history_, self.n_iter_, self.n_samples_seen_ = [], 0, 0
         else:
             whole, chains = fitting.priced(self._whole, potential), self._chains
         if potential.idle_is_off and not (going_on and self._whole.potential.idle_is_off):
-            whole = fitting.with_spare_units(whole, self.random_state_, settings.max_units)
-        result = fitting.fit(whole, rows, settings, self.random_state_, chains)
+            whole = beginning.with_spare_units(whole, self.random_state_, config.max_units)
+        if config.batch_size is not None:
+            config = replace(config, batch_size=equal_batch(len(rows.v), config.batch_size))
+        config = replace(config, prior_rows=config.prior_rows and config.prior_rows + len(rows.v))
+        show = type(self).__name__ if self.verbose else None
+        result = fitting.fit(whole, rows, config, self.random_state_, chains, heldout, show)
         self._whole, self._chains = result.model, result.chains
         later = [{**facts, "epoch": self.n_iter_ + facts["epoch"]} for facts in result.history]
         self.history_ = self.history_ + later
         self.n_iter_ += len(later)
+        self.n_samples_seen_ += len(rows.v)
         self._describe(result.rows, rows.weights)
+
+    def _split(
+        self, rows: fitting.Rows, heldout: np.ndarray | None
+    ) -> tuple[fitting.Rows, np.ndarray]:
+        """Rows to train on and rows to stop by, set apart at random if there are none."""
+        if rows.domain is Domain.UNIT:
+            raise ValueError(
+                "early_stopping is True, but X has values between 0 and 1, which have no "
+                "log-likelihood: threshold or sample them first, or set it to False."
+            )
+        if heldout is not None:
+            return rows, heldout
+        n = len(rows.v)
+        count = math.ceil(self.validation_fraction * n)
+        if count >= n:
+            raise ValueError(
+                f"X has {n} rows, of which validation_fraction = {self.validation_fraction} leaves "
+                "none to train on: pass more rows, or set early_stopping=False."
+            )
+        order = self.random_state_.permutation(n)
+        apart, kept = np.sort(order[:count]), np.sort(order[count:])
+        weights = None if rows.weights is None else rows.weights[kept]
+        return replace(rows, v=rows.v[kept], weights=weights), rows.v[apart]
 
     def _check_stored(self, size: int, potential: Potential) -> None:
         """A model that goes on keeps its size; one without an end may have a limit above it."""

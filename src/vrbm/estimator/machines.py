@@ -4,28 +4,40 @@ from numbers import Real
 from typing import Any
 
 from vrbm.estimator.base import UNUSED, Machine
-from vrbm.model import Constant, FixedSize, Potential, Unbounded, checks
+from vrbm.model import Constant, FixedSize, Potential, checks
 from vrbm.model.potential import as_potential
+from vrbm.training import Config, beginning
 
-#: Without max_hidden: units to begin with for each column, and at most so many in all.
-UNITS_PER_COLUMN, MOST_UNITS = 7, 512
 #: The lowest price without max_hidden: a layer without an end has 1/μ idle units on average.
 LEAST_PRICE = 0.01
-#: Passes over the data: on digits a nat more than ten give (docs/design_notes.md).
-EPOCHS = 50
 #: Units with which a layer begins that grows from seeds: some to spare, since growth compiles.
 FIRST_UNITS = 16
+#: The defaults of a training run, the same as those of `vrbm train`.
+DEFAULT = Config()
+#: Part of the rows that is set apart to stop by.
+VALIDATION_FRACTION = 0.1
 
 _PARAMETERS = f"""n_iter : int
         Epochs, passes over the data. In the second half of them the learning rate falls to zero.
-    learning_rate : float
-        Rate of plain gradient ascent on the log-likelihood.
-    batch_size : int
-        The most rows in a step; all steps have equally many.
+    learning_rate : float or None
+        Rate of gradient ascent on the log-likelihood, in centred coordinates; None: √(B/100) for
+        batches of B rows.
+    batch_size : int or None
+        The most rows in a step; all steps have equally many. None: a hundredth of the rows, from
+        10 to 100.
     n_chains : int
-        Persistent Gibbs chains, from which the model's averages come.
+        Persistent Gibbs chains, from which the model's averages come. When they are found not to
+        cross between the modes of the model, ten replicas of them at higher temperatures help.
     n_gibbs : int
-        Gibbs steps of the chains in each step.
+        Gibbs steps of the chains in each step, without replicas.
+    early_stopping : bool
+        Whether to keep the model under which held-out rows are most likely, and to stop when that
+        is long past. The rows are `X_val` of `fit`, or a random part of X.
+    validation_fraction : float
+        The part of X that is set apart for `early_stopping`, where `fit` is given no `X_val`.
+    n_iter_no_change : int
+        Epochs without a better model, after which training with `early_stopping` goes back to the
+        best one and on at half the rate; the third time it stops.
     warm_start : bool
         Whether `fit` goes on from the model that is there, with n_iter epochs more. Parameters may
         have changed, other than the number of hidden units.
@@ -53,9 +65,11 @@ _PARAMETERS = f"""n_iter : int
         log Z, computed when first asked for; `log_partition_error_` is its standard error,
         `log_partition_method_` how it was found, `log_partition_bracket_` its lower and upper end.
     history_
-        A record of each epoch.
+        A record of each epoch, some with the log-likelihood of training and held-out rows.
     n_iter_
         Epochs done.
+    n_samples_seen_
+        Rows trained on, over all calls of `fit` and `partial_fit` since the model began.
     model_
         The `GrandCanonicalRBM`, with the units in use.
     coding_
@@ -72,8 +86,8 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
     Parameters
     ----------
     max_hidden : int or None
-        None: a layer without an end. It begins with {UNITS_PER_COLUMN} units for each column, at
-        most {MOST_UNITS}, loses those that do not earn their price, and grows if it needs more;
+        None: a layer without an end. It begins with {beginning.UNITS_PER_COLUMN} units for each column, at
+        most {beginning.MOST_UNITS}, loses those that do not earn their price, and grows if it needs more;
         units beyond are off. A number is the largest size, or with vrbm.Unbounded() the most units
         that are stored. With None, a potential with an end ends at that first size.
     potential : float, Potential or function
@@ -88,12 +102,15 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
         self,
         max_hidden: int | None = None,
         *,
-        potential: Any = 0.2,
-        n_iter: int = EPOCHS,
-        learning_rate: float = 0.1,
-        batch_size: int = 10,
-        n_chains: int = 10,
-        n_gibbs: int = 1,
+        potential: Any = beginning.PRICE,
+        n_iter: int = DEFAULT.epochs,
+        learning_rate: float | None = DEFAULT.optimizer.learning_rate,
+        batch_size: int | None = DEFAULT.batch_size,
+        n_chains: int = DEFAULT.negative.chains,
+        n_gibbs: int = DEFAULT.negative.k,
+        early_stopping: bool = DEFAULT.early_stopping,
+        validation_fraction: float = VALIDATION_FRACTION,
+        n_iter_no_change: int = DEFAULT.n_iter_no_change,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: int = 0,
@@ -105,6 +122,9 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
         self.batch_size = batch_size
         self.n_chains = n_chains
         self.n_gibbs = n_gibbs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
@@ -117,11 +137,14 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
                     f"potential is {mu}, too low a price for a layer without an end: pass "
                     f"{LEAST_PRICE} or more, or a largest size max_hidden."
                 )
-            kind = Unbounded if self.max_hidden is None else Constant
-            potential: Potential = kind(mu=mu, absorb_log2=False)
+            potential: Potential = (
+                beginning.default_potential(mu)
+                if self.max_hidden is None
+                else Constant(mu=mu, absorb_log2=False)
+            )
         else:
             potential = as_potential(self.potential)
-        first = min(UNITS_PER_COLUMN * n_features, MOST_UNITS)
+        first = beginning.first_units(n_features)
         size = first if self.max_hidden is None else checks.count("max_hidden", self.max_hidden)
         if potential.is_unbounded:
             size = min(size, first if potential.idle_is_off else FIRST_UNITS)
@@ -148,11 +171,14 @@ class RBM(Machine):  # noqa: D101
         self,
         n_hidden: int = 100,
         *,
-        n_iter: int = EPOCHS,
-        learning_rate: float = 0.1,
-        batch_size: int = 10,
-        n_chains: int = 10,
-        n_gibbs: int = 1,
+        n_iter: int = DEFAULT.epochs,
+        learning_rate: float | None = DEFAULT.optimizer.learning_rate,
+        batch_size: int | None = DEFAULT.batch_size,
+        n_chains: int = DEFAULT.negative.chains,
+        n_gibbs: int = DEFAULT.negative.k,
+        early_stopping: bool = DEFAULT.early_stopping,
+        validation_fraction: float = VALIDATION_FRACTION,
+        n_iter_no_change: int = DEFAULT.n_iter_no_change,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: int = 0,
@@ -163,6 +189,9 @@ class RBM(Machine):  # noqa: D101
         self.batch_size = batch_size
         self.n_chains = n_chains
         self.n_gibbs = n_gibbs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose

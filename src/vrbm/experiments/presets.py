@@ -12,15 +12,15 @@ from vrbm.training import Config, MeanField, Optimizer, Persistent, growth
 
 def _mean_field(epochs: int, rate: float, growth: float, batch_size: int = 100) -> Config:
     """The paper's training, with a rate that grows as the gradient falls."""
-    optimizer = Optimizer(learning_rate=rate, momentum=0.9, growth=growth)
-    return Config(epochs=epochs, batch_size=batch_size, negative=MeanField(2), optimizer=optimizer)
+    optimizer = Optimizer.paper(learning_rate=rate, momentum=0.9, growth=growth)
+    return Config.paper(epochs=epochs, batch_size=batch_size, negative=MeanField(2), optimizer=optimizer)
 
 
 def _likelihood(epochs: int, chains: int, rate: float = 2e-3, batch_size: int = 100) -> Config:
     """Persistent chains of 10 steps, with a rate that falls to zero."""
-    optimizer = Optimizer("adam", learning_rate=rate, decay_from=0.3)
+    optimizer = Optimizer.paper("adam", learning_rate=rate, decay_from=0.3)
     kernel = Persistent(k=10, chains=chains)
-    return Config(epochs=epochs, batch_size=batch_size, negative=kernel, optimizer=optimizer)
+    return Config.paper(epochs=epochs, batch_size=batch_size, negative=kernel, optimizer=optimizer)
 
 
 _ISING = Member(
@@ -65,11 +65,11 @@ ISING_PAPER = Preset(
         "vrbm-self-sized": Member(
             "vRBM with μ = 0.5, persistent chains, centred gradients",
             max_hidden=256,
-            config=Config(
+            config=Config.paper(
                 epochs=200,
                 batch_size=200,
                 negative=Persistent(k=5, chains=4000),
-                optimizer=Optimizer("sgd", learning_rate=0.08, warm_up=0.05, decay_from=0.3),
+                optimizer=Optimizer.paper("sgd", learning_rate=0.08, warm_up=0.05, decay_from=0.3),
                 centred=True,
                 penalty=2e-4,
                 penalty_power=2.0,

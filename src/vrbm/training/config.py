@@ -1,33 +1,61 @@
-"""Settings of a training: the one place of their defaults."""
+"""Settings of a training run: the one place of their defaults."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
-from vrbm.model import checks
+import numpy as np
+
+from vrbm.model import GrandCanonicalRBM, checks
 from vrbm.training.negative import Gibbs, MeanField, Persistent
 from vrbm.training.optimizer import Optimizer
 from vrbm.training.tempered import Tempered
 
+#: Standard deviation, in nats, that a unit's log-odds have over the rows under the prior of the
+#: weights. Chosen by the validation rows of the ten DEBD sets, among √5 and √8 (docs/training.md).
+PRIOR_SCALE = 5**0.5
+#: The largest part of a weight that the penalty may take in a step.
+LARGEST_DECAY = 0.5
+
 
 @dataclass(frozen=True)
 class Config:
-    """How a model is trained. The defaults are the paper's algorithm."""
+    """How a model is trained.
 
-    epochs: int = 100
+    The defaults train for the likelihood, and are those of the estimators and of `vrbm train`.
+    `Config.paper` has those of the paper.
+    """
+
+    epochs: int = 50
     """Passes over the data."""
-    batch_size: int = 100
-    """Rows in a step; the rows that fill no batch are left out of their epoch."""
-    negative: MeanField | Gibbs | Persistent | Tempered = field(default_factory=MeanField)
-    """Where the model's averages come from: mean-field for the paper's training, which copies its
-    input; persistent or tempered chains for the likelihood."""
+    batch_size: int | None = None
+    """Rows in a step; None: a hundredth of the rows, from 10 to 100. The rows that fill no batch
+    are left out of their epoch."""
+    negative: MeanField | Gibbs | Persistent | Tempered = field(
+        default_factory=lambda: Tempered(k=2, on_demand=True)
+    )
+    """Where the model's averages come from: persistent or tempered chains for the likelihood, or
+    mean-field for the paper's training, which copies its input."""
     optimizer: Optimizer = field(default_factory=Optimizer)
     """How parameters follow the gradient."""
-    centred: bool = False
+    centred: bool = True
     """Take the gradient in centred coordinates: visible offsets are the mean of up to 10,000 rows,
     hidden offsets a running mean of ⟨h⟩."""
-    penalty: float = 0.0
-    """Strength of the penalty Σ |w|^p / p beside μ."""
-    penalty_power: float = 1.0
+    penalty: float | None = None
+    """Strength of the penalty Σ |w|^p / p beside μ; None: a normal prior, under which the log-odds
+    of a unit have a standard deviation of √5 nats over the rows."""
+    penalty_power: float = 2.0
     """p of that penalty."""
+    prior_rows: int = 0
+    """Rows that the prior is weighed against, where these are more than the rows given: those of
+    earlier runs on other rows."""
+    looks: int = 20
+    """How often, at most, the log-likelihood is estimated in a run, evenly spaced; fewer where they
+    would take more than 15 % of the time. Needs persistent or tempered chains."""
+    early_stopping: bool = False
+    """Keep the model of the best look at the validation rows, and stop when it is long past."""
+    n_iter_no_change: int = 10
+    """Epochs without a better look, after which the run goes back to the best one at half the rate,
+    and the third time stops."""
     stiff: int = 0
     """Number of directions of largest curvature along which steps are shortened, for training by
     chains with sgd or momentum: 3 where modes of the data coexist and the model swings between
@@ -44,11 +72,35 @@ class Config:
     device_bytes: int = 1 << 31
     """Data larger than this stream from memory or disk, shuffled within a window."""
 
+    @classmethod
+    def paper(cls, epochs: int = 100, **others: Any) -> Self:
+        """The paper's algorithm: mean-field iterations, momentum, no looks; else as given."""
+        settings = {
+            "batch_size": 100,
+            "negative": MeanField(),
+            "optimizer": Optimizer.paper(),
+            "centred": False,
+            "penalty": 0.0,
+            "penalty_power": 1.0,
+            "looks": 0,
+        }
+        return cls(epochs, **{**settings, **others})
+
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "monitor_rows"):
+        for name in ("epochs", "monitor_rows", "n_iter_no_change"):
             checks.count(name, getattr(self, name))
-        checks.number("penalty", self.penalty, 0.0)
+        for name in ("looks", "prior_rows"):
+            checks.count(name, getattr(self, name), least=0)
+        if self.batch_size is not None:
+            checks.count("batch_size", self.batch_size)
+        if self.penalty is not None:
+            checks.number("penalty", self.penalty, 0.0)
         checks.number("penalty_power", self.penalty_power, 1.0)
+        if self.early_stopping and not (self.looks and self.negative.states_kept):
+            raise ValueError(
+                f"early_stopping is True, with {type(self.negative).__name__} and looks = "
+                f"{self.looks}: it needs persistent or tempered chains, and looks."
+            )
         if checks.count("stiff", self.stiff, least=0) and (
             isinstance(self.negative, MeanField) or self.optimizer.rule == "adam"
         ):
@@ -60,3 +112,34 @@ class Config:
             raise ValueError("seed_scale is 0: new units would never move; pass a small number.")
         if self.max_units is not None:
             checks.count("max_units", self.max_units)
+
+    def resolved(self, model: GrandCanonicalRBM, rows: int, variance: float = 0.0) -> Self:
+        """These settings with numbers in the place of None, for so many rows.
+
+        `variance` is that of the visible values, summed over columns: under the prior the weights
+        have the variance σ² = `PRIOR_SCALE`²/(d² `variance`), with d the difference between the
+        two states of a hidden unit, and the strength of the penalty is 1/(rows σ²).
+        """
+        batch = self.batch_size
+        if batch is None:
+            batch = equal_batch(rows, int(np.clip(rows // 100, 10, 100)))
+        d_hidden, d_visible = (
+            float(unit.states[-1] - unit.states[0]) for unit in (model.hidden, model.visible)
+        )
+        optimizer, rate = self.optimizer, self.optimizer.learning_rate
+        if rate is None:
+            rate = (batch / 100) ** 0.5 / (d_hidden * d_visible) ** 2
+            optimizer = replace(optimizer, learning_rate=rate)
+        penalty = self.penalty
+        if penalty is None:
+            penalty = d_hidden**2 * variance / (max(rows, self.prior_rows) * PRIOR_SCALE**2)
+            penalty = min(penalty, LARGEST_DECAY / rate) if rate else 0.0
+        return replace(self, batch_size=batch, optimizer=optimizer, penalty=penalty)
+
+
+def equal_batch(rows: int, most: int) -> int:
+    """Rows in a batch, so that fewer rows are left out of an epoch than it has batches.
+
+    `most`, or where that leaves out more, rows // ⌈rows / most⌉.
+    """
+    return most if rows % most < rows // most else rows // -(-rows // most)

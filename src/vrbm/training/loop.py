@@ -6,19 +6,23 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 
-from vrbm.data.dataset import Dataset
+from vrbm.data.dataset import Dataset, Domain
 from vrbm.model import GrandCanonicalRBM, checks
 from vrbm.model.random import Keys
+from vrbm.training import control as steering
 from vrbm.training import growth, needs, programs, resting, step, stiffness, window
 from vrbm.training.config import Config
+from vrbm.training.control import Control
 from vrbm.training.gradient import parameters
-from vrbm.training.guards import Diverged, Phase
-from vrbm.training.monitor import Look, Monitor, some
+from vrbm.training.guards import Diverged, Lost, Phase
+from vrbm.training.looks import LOOK, Look, Looker
+from vrbm.training.monitor import Measures, Monitor, some
 from vrbm.training.negative import met
 from vrbm.training.observed import Observed
 from vrbm.training.optimizer import UserOptimizer, scalar
@@ -35,6 +39,8 @@ STIFF = 2**32 - 4
 # Steps after which a layer counts as settled. Before, it still grows: no unit rests, since each
 # width would be compiled twice, and the window doubles where it has to grow.
 RESTLESS = 5000
+# Rows by which offsets, the prior and the leading directions of the data are found.
+SURVEYED = 10_000
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,10 @@ class TrainState:
     """Epochs done."""
     width: int
     """Window of the next epoch."""
+    control: Control = field(default_factory=Control)
+    """What is remembered of earlier looks."""
+    model_epoch: int = 0
+    """The epoch that the model is of: an earlier one where the run went back to it."""
 
     @property
     def model(self) -> GrandCanonicalRBM:
@@ -84,6 +94,20 @@ class Record:
     """How often a block was done again: with a wider window, more units, or none at rest."""
     swap_rates: list[float]
     """Accepted swaps between neighbouring replicas, where there are replicas."""
+    log_likelihood_train: float | None
+    """Mean log p(v) of training rows in nats, where there was a look and it can be trusted."""
+    log_likelihood_heldout: float | None
+    """The same of held-out rows."""
+    log_likelihood_error: float | None
+    """Error of both from log Z, in nats; None without a look."""
+    log_likelihood_doubt: str | None
+    """Why a look gave no likelihood."""
+    chain_correlation: float | None
+    """Correlation of chains with where they were 200 Gibbs steps before: 1 if they do not cross."""
+    rate_halvings: int
+    """How often the run went back to an earlier model, and on at half the rate."""
+    kept_epoch: int
+    """The epoch whose model the state holds: this one, unless the run went back."""
     phase: Phase
     """regular, collapsed (few units, μ ≫ 1), saturated (all units in use) or fixed."""
     seconds: float
@@ -101,7 +125,7 @@ def start(model: GrandCanonicalRBM, data: Any, config: Config, key: RandomKey) -
     _check(model, data, config)
     dtype = model.W.dtype
     model = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), model)
-    rows = jnp.asarray(some(model, data.train, data.domain, 10_000), dtype)
+    rows = jnp.asarray(some(model, data.train, data.domain, SURVEYED), dtype)
     v_offset, h_offset, survival, prices = _survey(model, rows)
     checks.finite_prices(prices)
     carry = Carry(
@@ -195,6 +219,8 @@ def _records(
     callbacks: list[Callable[[Record], bool | None]],
     observed: Observed,
 ) -> Generator[Record, None, None]:
+    surveyed = some(state.model, data.train, data.domain, SURVEYED)
+    config = config.resolved(state.model, len(data.train), float(surveyed.var(axis=0).sum()))
     source = _source(state, data, config, in_memory=jax.tree.leaves(observed) != [])
     if observed.missing is not None and state.carry.completed is None:
         rows = jnp.asarray(encoded(state.model.visible, data.train, data.domain))
@@ -209,27 +235,130 @@ def _records(
         config.penalty_power,
     )
     monitor = Monitor(state.model, data, config)
+    looker = Looker(data, surveyed, monitor, config, are_whole=observed.missing is None)
+    if looker.every and state.control.kept is None:
+        state = replace(state, control=replace(state.control, kept=_kept(state, config)))
     keys = Keys(state.key)
     total = config.epochs * source.batches
     with closing(source):
         while state.epoch < config.epochs:
             began = time.perf_counter()
-            state, summary, look, largest_steps = _epoch(
-                state, keys, source, config, rules, monitor, observed
-            )
-            last_rate = float(config.optimizer.rates(state.epoch * source.batches - 1, total))
+            try:
+                state, summary, measures, largest_steps = _epoch(
+                    state, keys, source, config, rules, monitor, observed
+                )
+            except Diverged:
+                if not looker.every or state.control.halvings == steering.MOST_TURNS:
+                    raise
+                why = "a parameter or its gradient grew beyond all bounds"
+                control = steering.warned(state.control, state.epoch + 1, why)
+                state = _returned(replace(state, control=control), rules)
+                continue
+            epoch = state.epoch
+            rate = float(config.optimizer.rates(epoch * source.batches - 1, total))
+            facts, free_energies = monitor.finish(state.model, state.key, measures, largest_steps)
+            found, is_over = NO_LOOK, False
+            if looker.is_due(epoch):
+                state, found, is_over = _looked(state, looker, monitor, free_energies, rules)
+            is_last = is_over or epoch == config.epochs
+            if is_last and config.early_stopping and state.control.best_heldout is not None:
+                state = _returned(state, rules)
             record = Record(
-                epoch=state.epoch,
-                learning_rate=last_rate if optimizer is None else None,
+                epoch=epoch,
+                learning_rate=rate * state.control.rate_factor if optimizer is None else None,
                 seconds=time.perf_counter() - began,
                 state=state,
-                **monitor.finish(state.model, state.key, look, largest_steps),
+                rate_halvings=state.control.halvings,
+                kept_epoch=state.model_epoch,
+                **facts,
                 **summary,
+                **found,
             )
             stop = any([bool(callback(record)) for callback in callbacks])  # noqa: C419 (call them all)
             yield record
-            if stop:
+            if stop or is_over:
                 return
+
+
+NO_LOOK: dict[str, Any] = {
+    "log_likelihood_train": None,
+    "log_likelihood_heldout": None,
+    "log_likelihood_error": None,
+    "log_likelihood_doubt": None,
+    "chain_correlation": None,
+}
+
+
+def _looked(
+    state: TrainState,
+    looker: Looker,
+    monitor: Monitor,
+    free_energies: list[float],
+    rules: Rules,
+) -> tuple[TrainState, dict[str, Any], bool]:
+    """The state after a look, what the record says of it, and whether the run is over."""
+    config, carry, epoch = looker.config, state.carry, state.epoch
+    chains = config.negative.chains_of(carry.negative)
+    assert chains is not None and monitor.width is not None
+    key = jax.random.fold_in(jax.random.fold_in(state.key, LOOK), epoch)
+    look = looker(carry.model, chains, monitor.width, key)
+    likelihoods = [-free - look.log_partition for free in free_energies]
+    doubt = looker.obstacle or look.doubt
+    train, heldout = (*likelihoods, None)[:2] if doubt is None else (None, None)
+    found = {
+        "log_likelihood_train": train,
+        "log_likelihood_heldout": heldout,
+        "log_likelihood_error": look.error if np.isfinite(look.error) else None,
+        "log_likelihood_doubt": doubt,
+        "chain_correlation": look.correlation,
+    }
+    negative = config.negative.adapted(carry.negative, look.correlation)
+    state = replace(state, carry=replace(carry, negative=negative))
+    watched = heldout if config.early_stopping else None
+    control = state.control
+    if steering.has_lost(control, look, train, looker.independent):
+        if control.halvings == steering.MOST_TURNS:
+            raise Lost(epoch, train, looker.independent)
+        why = f"the log-likelihood of training rows fell to {train:.2f} nats"
+        control = steering.warned(control, epoch, why)
+        return _returned(replace(state, control=control), rules), found, False
+    control = steering.after(control, look, train, watched, _kept(state, config), epoch)
+    state = replace(state, control=control)
+    waited = epoch - control.best_epoch
+    if watched is None or waited < config.n_iter_no_change:
+        return state, found, False
+    if control.turns + 1 == steering.TURNS:
+        return state, found, True
+    return _returned(replace(state, control=steering.turned(control, epoch)), rules), found, False
+
+
+def _kept(state: TrainState, config: Config) -> steering.Kept | None:
+    chains = config.negative.chains_of(state.carry.negative)
+    return None if chains is None else steering.kept(state.carry, chains)
+
+
+def _returned(state: TrainState, rules: Rules) -> TrainState:
+    """The state with the model and the chains that were kept; what else it holds stays."""
+    kept = state.control.kept
+    assert kept is not None
+    if state.control.kept_epoch == state.model_epoch and state.model_epoch == state.epoch:
+        return state
+    carry = state.carry
+    model = eqx.tree_at(lambda m: (m.W, m.b, m.c), carry.model, (kept.W, kept.b, kept.c))
+    stiff = carry.stiff
+    if stiff is not None and model.max_hidden != carry.model.max_hidden:
+        key = jax.random.fold_in(state.key, STIFF)
+        stiff = stiffness.start(model, len(stiff.directions), key)
+    carry = replace(
+        carry,
+        model=model,
+        h_offset=kept.h_offset,
+        negative=rules.negative.with_chains(carry.negative, kept.chains),
+        optimizer=rules.update.init(parameters(model)),
+        stiff=stiff,
+    )
+    width = model.max_hidden if model.potential.is_unbounded else state.width
+    return replace(state, carry=carry, width=width, model_epoch=state.control.kept_epoch)
 
 
 def _epoch(
@@ -240,7 +369,7 @@ def _epoch(
     rules: Rules,
     monitor: Monitor,
     observed: Observed,
-) -> tuple[TrainState, dict[str, Any], Look | None, np.ndarray | None]:
+) -> tuple[TrainState, dict[str, Any], Measures | None, np.ndarray | None]:
     """All blocks of an epoch, each with a window, or a layer, that was wide enough.
 
     While the device is at work, the host prepares the next epoch, and sets it to look at the model
@@ -253,7 +382,7 @@ def _epoch(
     dtype = np.dtype(carry.model.W.dtype)
     following = state.epoch + 1
     blocks: list[Steps] = []
-    look: Look | None = None
+    look: Measures | None = None
     largest_steps: Any = None
     done = 0
     for number, (rows, order) in enumerate(
@@ -265,7 +394,8 @@ def _epoch(
         first = state.epoch * source.batches + done
         is_settled = first >= RESTLESS
         taken = np.arange(first, first + len(order))
-        rates = config.optimizer.rates(taken, config.epochs * source.batches).astype(dtype)
+        rates = config.optimizer.rates(taken, config.epochs * source.batches)
+        rates = (state.control.rate_factor * rates).astype(dtype)
         may_rest = is_settled
         while True:
             rests = may_rest and resting.applies(carry, rules, width)
@@ -317,7 +447,8 @@ def _epoch(
         "repeats": repeats,
         "swap_rates": swap_rates.tolist(),
     }
-    return TrainState(carry, state.key, following, width), summary, look, largest_steps
+    new = replace(state, carry=carry, epoch=following, width=width, model_epoch=following)
+    return new, summary, look, largest_steps
 
 
 def _order_key(keys: Keys, epoch: int) -> RandomKey:
@@ -388,4 +519,14 @@ def _check(model: GrandCanonicalRBM, data: Dataset, config: Config) -> None:
             f"max_units is {most}, but the model begins with {model.max_hidden} hidden units: "
             "begin with fewer, or allow more."
         )
-    needs.require(model, len(data.train), config)
+    if config.early_stopping and data.validation is None:
+        raise ValueError(
+            f"early_stopping is True, but data {data.name!r} has no validation rows: set some "
+            "apart, as validation_fraction does, or leave it out."
+        )
+    if config.early_stopping and data.domain is Domain.UNIT:
+        raise ValueError(
+            "early_stopping is True, but values between 0 and 1 have no log-likelihood: threshold "
+            "or sample them first, or leave it out."
+        )
+    needs.require(model, len(data.train), config.resolved(model, len(data.train)))

@@ -21,7 +21,7 @@ from vrbm.typing import RandomKey, Scalar
 
 
 @dataclass(frozen=True)
-class Look:
+class Measures:
     """Measures that the device may still be at work on."""
 
     width: int
@@ -44,7 +44,7 @@ class Monitor:
         self.kernel = config.negative.reconstruction()
         self.width: int | None = None
 
-    def begin(self, model: GrandCanonicalRBM, key: RandomKey) -> Look | None:
+    def begin(self, model: GrandCanonicalRBM, key: RandomKey) -> Measures | None:
         """Set the device to work, on a layer cut where the last one was; None for the first."""
         return None if self.width is None else self._look(model, key, self.width)
 
@@ -52,19 +52,19 @@ class Monitor:
         self,
         model: GrandCanonicalRBM,
         key: RandomKey,
-        look: Look | None,
+        look: Measures | None,
         largest_steps: np.ndarray | None,
-    ) -> dict[str, Any]:
+    ) -> tuple[dict[str, Any], list[float]]:
         """The part of the record that is about the model, whose largest steps s̄_a may be known.
 
-        A layer that was to be cut elsewhere is measured again.
+        Beside it the mean free energies of the training rows and of the held-out ones. A layer that was to be cut elsewhere is measured again.
         """
         needed = window.enough(model, largest_steps) if self.window else model.max_hidden
         self.width = window.fitting(model.max_hidden, needed)
         if look is None or look.width != self.width:
             look = self._look(model, key, self.width)
         train, *other = jax.device_get(look.measured)
-        return {
+        facts = {
             "error_train": float(train["error"]),
             "error_heldout": float(other[0]["error"]) if other else None,
             "mean_size": float(train["size"]),
@@ -75,9 +75,10 @@ class Monitor:
             else None,
             "phase": phase(model, float(train["size"]), float(train["mu"]), float(train["full"])),
         }
+        return facts, [float(part["free_energy"]) for part in (train, *other)]
 
-    def _look(self, model: GrandCanonicalRBM, key: RandomKey, width: int) -> Look:
-        return Look(width, measure(model, self.rows, key, self.kernel, width))
+    def _look(self, model: GrandCanonicalRBM, key: RandomKey, width: int) -> Measures:
+        return Measures(width, measure(model, self.rows, key, self.kernel, width))
 
 
 @eqx.filter_jit

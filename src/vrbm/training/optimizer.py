@@ -6,7 +6,7 @@ once.
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import equinox as eqx
 import jax
@@ -26,24 +26,30 @@ def paper_momentum(momentum: float | Scalar) -> optax.GradientTransformation:
 class Optimizer:
     """How parameters follow the gradient: λ ← λ + γ ∇ [CD:updateStep]."""
 
-    rule: Literal["momentum", "sgd", "adam"] = "momentum"
-    """momentum: λ ← λ + γ ∇ with the paper's running average ∇; sgd; adam."""
-    learning_rate: float = 0.1
-    """γ."""
+    rule: Literal["momentum", "sgd", "adam"] = "sgd"
+    """sgd; momentum: λ ← λ + γ ∇ with the paper's running average ∇; adam."""
+    learning_rate: float | None = None
+    """γ; None: √(B/100) for 0/1 units and batches of B rows, 1/16 of that for ±1 units."""
     momentum: float = 0.9
     """β of the paper's momentum; the other rules have none."""
-    decay_from: float = 1.0
+    decay_from: float = 0.5
     """Fraction of the training after which the rate falls linearly to zero; 1: never."""
     growth: float = 1.0
     """Factor by which the rate grows, exponentially, over the training. A mean-field gradient falls
     with the error that it has left, so that ε → 0 needs ever larger steps."""
     clip_norm: float | None = None
     """Largest norm of the whole gradient; None: no limit."""
-    warm_up: float = 0.0
+    warm_up: float = 0.02
     """Fraction of the training in which the rate first rises linearly to its value."""
 
+    @classmethod
+    def paper(cls, rule: Any = "momentum", learning_rate: float = 0.1, **others: Any) -> Self:
+        """The paper's: momentum at a constant rate; other settings as given."""
+        return cls(rule, learning_rate, **{"decay_from": 1.0, "warm_up": 0.0, **others})
+
     def __post_init__(self) -> None:
-        checks.number("learning_rate", self.learning_rate, 0.0)
+        if self.learning_rate is not None:
+            checks.number("learning_rate", self.learning_rate, 0.0)
         if not 0 <= checks.number("momentum", self.momentum) < 1:
             raise ValueError(f"momentum is {self.momentum}: pass a number from 0 up to below 1.")
         for name in ("decay_from", "warm_up"):
@@ -60,6 +66,7 @@ class Optimizer:
 
     def rates(self, steps: Any, total: int) -> Any:
         """γ at these steps, counted from 0, of a run of `total` steps; in float64."""
+        assert self.learning_rate is not None, "Config.resolved chooses a rate"
         steps = np.asarray(steps, np.float64)
         begin = int(self.decay_from * total)
         rise = int(self.warm_up * total)
