@@ -14,7 +14,6 @@ which leaves the product of the marginals invariant. One product Wv + b serves a
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array
 
 from vrbm.model import GrandCanonicalRBM, checks, random
@@ -108,8 +107,8 @@ class Tempered(NegativePhase):
         """
         if len(state.v) > 1 or not correlation > SLOW:
             return state
-        shifts = np.arange(self.betas)[::-1, None] * self.chains // self.betas
-        order = (np.arange(self.chains) + shifts) % self.chains
+        shifts = jnp.arange(self.betas)[::-1, None] * self.chains // self.betas
+        order = (jnp.arange(self.chains) + shifts) % self.chains
         return _replicas(state.v[0][order], state.base)
 
     def __call__(
