@@ -164,21 +164,39 @@ def test_the_running_averages_are_those_of_the_swaps(small):
     assert_array_equal(info.swap_rates, 1 - state.rejected)
 
 
-@pytest.mark.parametrize("potential", POTENTIALS)
-def test_it_reports_the_largest_sizes_that_it_computed(potential):
-    """P(z ≥ a|v) at the data, and of all values at their own β and at that of their partner."""
-    oracle = Oracle("spin", "binary", potential, seed=2, k=4)
-    model, rows = priced(oracle.model), jnp.asarray(oracle.v)
+@pytest.mark.parametrize("parity", [0, 1])
+@pytest.mark.parametrize("potential", [*POTENTIALS, "off"])
+def test_it_reports_the_largest_sizes_that_it_computed(potential, parity):
+    """P(z ≥ a|v) at the data, and of all values at their own β and at that of their partner.
+
+    Where idle units are off, only what is drawn or held at β = 1.
+    """
+    is_off = potential == "off"
+    oracle = Oracle("spin", "binary", "kept" if is_off else potential, seed=2, k=4)
+    model, rows = oracle.model, jnp.asarray(oracle.v)
+    if is_off:
+        model = dataclasses.replace(model, potential=vrbm.Unbounded(0.3, absorb_log2=False))
+    model = priced(model)
+    assert model.potential.idle_is_off == is_off
     kernel = Tempered(k=1, betas=3, chains=6)
     state = kernel.start(model, rows[:3], KEY)
+    state = dataclasses.replace(state, parity=jnp.asarray(float(parity)))
     _, info = jax.jit(kernel)(model, state, rows[:2], KEY)
-    # Parity 0: replicas 0 and 1 are partners, 2 has none.
+    at = [tempered(model, beta, state.base) for beta in state.betas]
+    low = parity  # replicas 0 and 1 are partners, or 1 and 2
+    v = state.v
     met = [model.size_survival(rows[:2])]
-    for replica, beta in [(0, 0), (0, 1), (1, 0), (1, 1), (2, 2)]:
-        at = tempered(model, state.betas[beta], state.base)
-        met.append(at.size_survival(state.v[replica]))
-    if model.potential.idle_is_off:
-        met = [met[0], met[-1]]
+    if is_off:
+        partner = partners(3, state.parity)
+        free = jnp.stack([at[i].free_energy(v[i]) for i in range(3)])
+        there = jnp.stack([at[j].free_energy(v[i]) for i, j in enumerate(partner.tolist())])
+        swap, _ = swaps(free - there, partner, jax.random.split(KEY)[0])
+        assert swap[2].any() == bool(parity)
+        drawn = jnp.where(swap[2][:, None], v[1], v[2])
+        met += [model.size_survival(v[2]), model.size_survival(drawn)]
+    else:
+        met += [at[i].size_survival(v[i]) for i in range(3)]
+        met += [at[low].size_survival(v[low + 1]), at[low + 1].size_survival(v[low])]
     assert_allclose(info.met[0], np.concatenate(met).max(axis=0), rtol=1e-12)
 
 

@@ -106,7 +106,8 @@ def _check_claims(
     row = jnp.zeros((1, model.n_visible), model.W.dtype)
 
     def adapted(model: GrandCanonicalRBM, row: Visible, key: RandomKey) -> Any:
-        return config.negative.adapted(config.negative.start(model, row, key), SLOWEST)
+        begun: Any = config.negative.start(model, row, key)
+        return config.negative.adapted(begun, SLOWEST)
 
     found = sorted(x.size for name, x in arrays.items() if name.startswith(".carry.negative"))
     if stiff == config.stiff:

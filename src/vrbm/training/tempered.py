@@ -131,7 +131,7 @@ class Tempered(NegativePhase):
         swap, rejection = swaps(path.gain(state.v, x, own, other), partner, swap_key)
         beta = jnp.where(swap[..., None], other, own)  # (replicas, chains, 1)
         response = _where(swap, there, here)
-        # Proposals that failed do not count where units are off at β = 1 alone.
+        # Where idle units are off, what is drawn at β = 1 counts, and no proposal that failed.
         second = (response, beta) if model.potential.idle_is_off else (there, other)
         sizes = most(_met(model, here, own), _met(model, *second))
         steps = 1 if self.on_demand else self.k
