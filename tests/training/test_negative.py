@@ -11,7 +11,6 @@ from scipy.stats import chi2
 import vrbm
 from tests.model.oracle import POTENTIALS, Oracle
 from vrbm.training import Gibbs, MeanField, Persistent, Tempered, window
-from vrbm.training.negative import met
 from vrbm.training.tempered import Replicas, tempered
 
 CHAINS = 100_000
@@ -95,18 +94,21 @@ def test_swaps_move_values_between_neighbours(parity):
     )
     marks = jnp.arange(4.0)[:, None, None] * jnp.ones((4, 2, 3)) / 4
 
-    def kept(model, response, key, k):
-        return response.v, met(model, response)
+    def kept(path, response, beta, key, k):
+        return response.v, jnp.zeros((1, still.max_hidden))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("vrbm.training.tempered.gibbs_chain", kept)
+        patch.setattr("vrbm.training.tempered._gibbs_chain", kept)
         new, info = kernel(
             priced(still), dataclasses.replace(state, v=marks), marks[0], jax.random.key(0)
         )
     order = np.asarray(new.v[:, 0, 0] * 4).round().astype(int).tolist()
     assert order == ([1, 0, 3, 2] if parity == 0 else [0, 2, 1, 3])
     assert new.parity == 1 - parity
-    np.testing.assert_allclose(info.swap_rates, 1)
+    # Running averages follow the pairs that had their turn.
+    expected = [0.475, 0.5, 0.475] if parity == 0 else [0.5, 0.475, 0.5]
+    np.testing.assert_allclose(new.rejected, expected)
+    np.testing.assert_allclose(info.swap_rates, 1 - new.rejected)
 
 
 def test_the_ladder_moves_to_where_swaps_fail():

@@ -18,7 +18,7 @@ from vrbm.evaluation.annealing import VALUES, adapt
 from vrbm.evaluation.path import Path, path
 from vrbm.model import GrandCanonicalRBM, checks
 from vrbm.model.random import Keys, fold_in
-from vrbm.training.tempered import exchange
+from vrbm.training.tempered import partners, swaps
 from vrbm.typing import Chains, Field, RandomKey, Values
 
 Method = Literal["gibbs", "tempered", "annealed"]
@@ -131,9 +131,6 @@ def _exchanged(
 ) -> Chains:
     """Replica exchange at the betas from draws at β = 0: the chains at β = 1 after the rounds."""
 
-    def free_energy(beta: Field, v: Chains) -> Field:
-        return -path.log_weight(v, path.fields(v), beta)
-
     def gibbs(beta: Field, v: Chains, key: RandomKey) -> Chains:
         return jnp.where(mask, held, path.step(path.fields(v), beta, key))
 
@@ -141,8 +138,10 @@ def _exchanged(
         number, key = inputs
         gibbs_key, swap_key = jax.random.split(key)
         v = jax.vmap(gibbs)(betas, v, jax.random.split(gibbs_key, len(betas)))
-        v, _ = exchange(free_energy, betas, v, number % 2, swap_key)
-        return v, None
+        partner = partners(len(betas), number % 2)
+        own, other = betas[:, None, None], betas[partner][:, None, None]
+        swap, _ = swaps(path.gain(v, path.fields(v), own, other), partner, swap_key)
+        return jnp.where(swap[..., None], v[partner], v), None
 
     def start(key: RandomKey) -> Chains:
         return jnp.where(mask, held, path.start(key, len(held)))

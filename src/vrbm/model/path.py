@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from vrbm.model import layer_size
 from vrbm.model.layer_size import SizeScan
 from vrbm.model.linear import dot
-from vrbm.model.rbm import GrandCanonicalRBM
+from vrbm.model.rbm import GrandCanonicalRBM, Response
 from vrbm.typing import Batch, Field, Hidden, RandomKey, Scalar, Visible, VisibleBias
 
 
@@ -35,14 +35,28 @@ class Path(eqx.Module):
         """x = Wv + b, (…, K), the fields at β = 1."""
         return dot(v, self.model.W.T) + self.model.b
 
+    def visible_fields(self, h: Hidden, beta: Field) -> Visible:
+        """y = β(hW + c) + (1 − β)c₀, (…, N), given h with 0 beyond z."""
+        return beta * (dot(h, self.model.W) + self.model.c) + (1 - beta) * self.base
+
+    def sizes(self, x: Hidden, beta: Field) -> SizeScan:
+        """Everything about z at β, given the fields x."""
+        steps = self.model.hidden.cumulant(beta * x) - self.model.prices()
+        return self.model.potential.sizes(steps)
+
+    def response(self, v: Visible, x: Hidden, beta: Field) -> Response:
+        """The hidden layer at β given v, whose fields are x."""
+        sizes = self.sizes(x, beta)
+        return Response(v, beta * x, sizes, sizes.survival * self.model.hidden.mean(beta * x))
+
     def log_weight(self, v: Visible, x: Hidden, beta: Field) -> Batch:
         """−F_β(v), (…,), of values v with fields x."""
         linear = dot(v, self.base) + _by_row(beta) * dot(v, self.model.c - self.base)
-        return linear + self._sizes(x, beta).log_norm
+        return linear + self.sizes(x, beta).log_norm
 
     def gain(self, v: Visible, x: Hidden, before: Field, after: Field) -> Batch:
         """F_before(v) − F_after(v): what a change of β adds to a log-weight."""
-        sizes = self._sizes(x, after).log_norm - self._sizes(x, before).log_norm
+        sizes = self.sizes(x, after).log_norm - self.sizes(x, before).log_norm
         return _by_row(after - before) * dot(v, self.model.c - self.base) + sizes
 
     def step(self, x: Hidden, beta: Field, key: RandomKey) -> Visible:
@@ -52,11 +66,10 @@ class Path(eqx.Module):
         """
         size_key, hidden_key, visible_key = jax.random.split(key, 3)
         model = self.model
-        z = layer_size.sample(size_key, self._sizes(x, beta))
+        z = layer_size.sample(size_key, self.sizes(x, beta))
         h = model.hidden.sample(hidden_key, beta * x)
         h = jnp.where(jnp.arange(1, model.max_hidden + 1) <= z[..., None], h, 0)
-        y = beta * (dot(h, model.W) + model.c) + (1 - beta) * self.base
-        return model.visible.sample(visible_key, y)
+        return model.visible.sample(visible_key, self.visible_fields(h, beta))
 
     @eqx.filter_jit
     def start(self, key: RandomKey, chains: int) -> Visible:
@@ -68,12 +81,8 @@ class Path(eqx.Module):
     def log_partition_at_0(self) -> Scalar:
         """log Z_0, exact."""
         x = jnp.zeros_like(self.model.b)
-        sizes = self._sizes(x, jnp.zeros((), x.dtype))
+        sizes = self.sizes(x, jnp.zeros((), x.dtype))
         return self.model.visible.cumulant(self.base).sum() + sizes.log_norm
-
-    def _sizes(self, x: Hidden, beta: Field) -> SizeScan:
-        steps = self.model.hidden.cumulant(beta * x) - self.model.prices()
-        return self.model.potential.sizes(steps)
 
 
 def _by_row(beta: Field) -> Field:

@@ -16,11 +16,13 @@ from vrbm.training.loop import TrainState, start
 from vrbm.training.negative import Gibbs, MeanField, NegativePhase, Persistent
 from vrbm.training.optimizer import Optimizer
 from vrbm.training.tempered import Tempered
-from vrbm.typing import RandomKey
+from vrbm.typing import RandomKey, Visible
 
 KIND = "vrbm checkpoint 2"
 #: Its model can be read, but its state cannot be resumed.
 EARLIER = "vrbm checkpoint 1"
+#: The correlation of chains that do not move, to which every phase that can adapt does.
+SLOWEST = 1.0
 #: All negative phases that a file may name.
 KERNELS = {kind.__name__: kind for kind in (MeanField, Gibbs, Persistent, Tempered)}
 
@@ -61,8 +63,13 @@ def load(path: Path | str, data: Any, data_hash: str) -> tuple[TrainState, Confi
             f"{model.max_hidden} units: the file is damaged."
         )
     key = _key(arrays.pop("key", None), stored.fact(header, "key", str, where), where)
-    _check_claims(arrays, model, config, key, where)
+    is_adapted = _check_claims(arrays, model, config, key, where)
     blank = start(model, data, config, key)
+    if is_adapted:
+        negative = config.negative.adapted(blank.carry.negative, SLOWEST)
+        blank = dataclasses.replace(
+            blank, carry=dataclasses.replace(blank.carry, negative=negative)
+        )
     expected = _named(blank)
     if set(expected) != set(arrays):
         differ = sorted(set(expected) ^ set(arrays))
@@ -90,21 +97,31 @@ def _check_claims(
     config: Config,
     key: RandomKey,
     where: str,
-) -> None:
-    """Raise if chains or directions are not as many as the settings claim, before any is made."""
+) -> bool:
+    """Raise if chains or directions are not as many as the settings claim, before any is made.
+
+    Chains may be those of the start or those adapted to slow mixing: returns whether the latter.
+    """
     stiff = sum(name.startswith(".carry.stiff.directions") for name in arrays) // 3
     row = jnp.zeros((1, model.n_visible), model.W.dtype)
-    try:
-        claimed = jax.eval_shape(config.negative.start, model, row, key)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{where} has chains that no memory holds ({error}).") from error
-    sizes = sorted(leaf.size for leaf in jax.tree.leaves(claimed))
+
+    def adapted(model: GrandCanonicalRBM, row: Visible, key: RandomKey) -> Any:
+        begun: Any = config.negative.start(model, row, key)
+        return config.negative.adapted(begun, SLOWEST)
+
     found = sorted(x.size for name, x in arrays.items() if name.startswith(".carry.negative"))
-    if stiff != config.stiff or sizes != found:
-        raise ValueError(
-            f"{where} does not hold the chains and stiff directions that its settings claim: "
-            "the file is damaged."
-        )
+    if stiff == config.stiff:
+        for is_adapted, begin in enumerate((config.negative.start, adapted)):
+            try:
+                claimed = jax.eval_shape(begin, model, row, key)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise ValueError(f"{where} has chains that no memory holds ({error}).") from error
+            if sorted(leaf.size for leaf in jax.tree.leaves(claimed)) == found:
+                return bool(is_adapted)
+    raise ValueError(
+        f"{where} does not hold the chains and stiff directions that its settings claim: "
+        "the file is damaged."
+    )
 
 
 def load_model(path: Path | str) -> GrandCanonicalRBM:

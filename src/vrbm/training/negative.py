@@ -46,7 +46,8 @@ class Info(eqx.Module):
     met: Field
     """the largest P(z ≥ a|v) at the data and on the way to v, (`NegativePhase.rows_met`, K)"""
     swap_rates: Field
-    """expected acceptance of a swap between neighbouring replicas, (replicas − 1,); else (0,)"""
+    """running average of the expected acceptance of swaps between neighbouring replicas,
+    (replicas − 1,); else (0,)"""
 
 
 class NegativePhase(eqx.Module):

@@ -7,19 +7,25 @@ v_j of two replicas is accepted with probability
 
     min(1, e^{F_i(v_i) + F_j(v_j) − F_i(v_j) − F_j(v_i)}),
 
-which leaves the product of the marginals invariant.
+which leaves the product of the marginals invariant. One product Wv + b serves all β
+(`vrbm.model.path`).
 """
-
-from collections.abc import Callable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from vrbm.model import GrandCanonicalRBM, checks
-from vrbm.training.negative import Info, NegativePhase, gibbs_chain, met, most
+from vrbm.model import GrandCanonicalRBM, checks, random
+from vrbm.model.path import Path
+from vrbm.model.rbm import Response
+from vrbm.training.negative import Info, NegativePhase, Persistent, met, most
 from vrbm.typing import Chains, Field, RandomKey, Visible, VisibleBias
+
+#: The correlation of chains with themselves, some 200 Gibbs steps before, that calls for a ladder.
+SLOW = 0.65
+#: The part of one turn in the running averages of rejected swaps.
+RATE = 0.05
 
 
 class Replicas(eqx.Module):
@@ -28,7 +34,7 @@ class Replicas(eqx.Module):
     v: Field
     """(replicas, chains, N)"""
     betas: Field
-    """(replicas,), from 0 to 1"""
+    """(replicas,), from 0 to 1; 1 where there is one replica only"""
     base: VisibleBias
     """c₀, (N,)"""
     rejected: Field
@@ -38,16 +44,21 @@ class Replicas(eqx.Module):
 
 
 class Tempered(NegativePhase):
-    """Replica exchange with k Gibbs steps between swaps; the replica at β = 1 gives the averages.
+    """Replica exchange: swaps of neighbours, then k Gibbs steps; β = 1 gives the averages.
 
     `betas` is the number of replicas. The ladder begins evenly spaced and is adapted between
     epochs, such that all neighbours reject alike: the points are placed at equal distances in the
     cumulative rejection (Syed, Bouchard-Côté, Deligiannidis and Doucet 2022).
+
+    With `on_demand` it begins as `Persistent(k, chains)`, with the replica at β = 1 alone, and the
+    others are added, for good, when the chains are found to be slow (`adapted`). From then on one
+    Gibbs step is taken between swaps, and k no longer counts.
     """
 
     k: int = eqx.field(default=1, static=True)
     betas: int = eqx.field(default=10, static=True)
     chains: int = eqx.field(default=100, static=True)
+    on_demand: bool = eqx.field(default=False, static=True)
 
     def __check_init__(self) -> None:
         checks.count("k", self.k)
@@ -57,25 +68,25 @@ class Tempered(NegativePhase):
 
     @property
     def states_kept(self) -> int:
-        """The chains of all replicas."""
+        """The chains of all replicas, also of those that may be added."""
         return self.betas * self.chains
 
     def start(self, model: GrandCanonicalRBM, rows: Visible, key: RandomKey) -> Replicas:
         """All replicas begin at rows of the data, drawn with replacement."""
-        chosen = jax.random.randint(key, (self.betas, self.chains), 0, len(rows))
-        return Replicas(
-            v=rows[chosen],
-            betas=jnp.linspace(0, 1, self.betas, dtype=rows.dtype),
-            base=model.visible.field_of_data(rows.mean(axis=0), len(rows)),
-            rejected=jnp.full(self.betas - 1, 0.5, rows.dtype),
-            parity=jnp.zeros((), rows.dtype),
-        )
+        if self.on_demand:
+            v = Persistent(self.k, self.chains).start(model, rows, key)[None]
+        else:
+            v = rows[jax.random.randint(key, (self.betas, self.chains), 0, len(rows))]
+        return _replicas(v, model.visible.field_of_data(rows.mean(axis=0), len(rows)))
 
     def rest(self, state: Replicas) -> Replicas:
         """Place the ladder at equal distances in the cumulative rejection, which becomes even."""
+        replicas = len(state.v)
+        if replicas == 1:
+            return state
         steps = jnp.maximum(state.rejected, 1e-3)
         barrier = jnp.concatenate([jnp.zeros(1, steps.dtype), jnp.cumsum(steps)])
-        even = jnp.linspace(0, barrier[-1], self.betas, dtype=steps.dtype)
+        even = jnp.linspace(0, barrier[-1], replicas, dtype=steps.dtype)
         betas = jnp.interp(even, barrier, state.betas).at[0].set(0).at[-1].set(1)
         even_rejection = jnp.full_like(state.rejected, state.rejected.mean())
         return eqx.tree_at(lambda s: (s.betas, s.rejected), state, (betas, even_rejection))
@@ -88,76 +99,133 @@ class Tempered(NegativePhase):
         """The state with v as the replica at β = 1."""
         return eqx.tree_at(lambda s: s.v, state, state.v.at[-1].set(v))
 
+    def adapted(self, state: Replicas, correlation: float) -> Replicas:
+        """With a ladder, where there is none yet and the correlation is above `SLOW`.
+
+        The chains at β = 1 stay as they are; replica r below begins with the same rows, r·chains /
+        betas places further on.
+        """
+        if len(state.v) > 1 or not correlation > SLOW:
+            return state
+        shifts = jnp.arange(self.betas)[::-1, None] * self.chains // self.betas
+        order = (jnp.arange(self.chains) + shifts) % self.chains
+        return _replicas(state.v[0][order], state.base)
+
     def __call__(
         self, model: GrandCanonicalRBM, state: Replicas, v: Visible, key: RandomKey
     ) -> tuple[Replicas, Info]:
-        """k Gibbs steps in every replica, then swaps of even or odd neighbours."""
-        gibbs_key, swap_key = jax.random.split(key)
+        """Swaps of even or odd neighbours, then Gibbs steps in every replica.
 
-        def chain(beta: Field, v: Visible, key: RandomKey) -> tuple[Visible, Field]:
-            replica = tempered(model, beta, state.base)
-            return gibbs_chain(replica, replica.response(v), key, self.k)
-
-        keys = jax.random.split(gibbs_key, self.betas)
-        moved, on_the_way = jax.vmap(chain)(state.betas, state.v, keys)
-
-        def free_energy(beta: Field, v: Visible) -> Field:
-            return tempered(model, beta, state.base).free_energy(v)
-
-        swapped, rejection = exchange(free_energy, state.betas, moved, state.parity, swap_key)
-
-        def sizes_of(beta: Field, v: Visible) -> Field:
-            return met(model, tempered(model, beta, state.base).response(v))
-
+        The fields x of the replicas' values serve F at both β of a swap and the Gibbs step after
+        it. A swap is made by exchange of the two β; values change places at the end.
+        """
+        if len(state.v) == 1:
+            chains, info = Persistent(self.k, self.chains)(model, state.v[0], v, key)
+            return eqx.tree_at(lambda s: s.v, state, chains[None]), info
+        swap_key, gibbs_key = jax.random.split(key)
+        path = Path(model, state.base)
+        partner = partners(len(state.v), state.parity)
+        own, other = state.betas[:, None, None], state.betas[partner][:, None, None]
+        x = path.fields(state.v)  # (replicas, chains, K)
+        here, there = path.response(state.v, x, own), path.response(state.v, x, other)
+        swap, rejection = swaps(path.gain(state.v, x, own, other), partner, swap_key)
+        beta = jnp.where(swap[..., None], other, own)  # (replicas, chains, 1)
+        response = _where(swap, there, here)
+        # Where idle units are off, what is drawn at β = 1 counts, and no proposal that failed.
+        second = (response, beta) if model.potential.idle_is_off else (there, other)
+        sizes = most(_met(model, here, own), _met(model, *second))
+        steps = 1 if self.on_demand else self.k
+        moved, on_the_way = _gibbs_chain(path, response, beta, gibbs_key, steps)
         data = model.response(v)
-        # Units that are off are on at low β, where any layer is full: there β = 1 alone counts.
-        only = slice(-1 if model.potential.idle_is_off else 0, None)
-        asked = [
-            met(model, data)[None],
-            on_the_way[only],
-            jax.vmap(sizes_of)(state.betas[only], moved[only]),
-        ]
-        if not model.potential.idle_is_off:
-            asked += [
-                jax.vmap(sizes_of)(state.betas[:-1], moved[1:]),
-                jax.vmap(sizes_of)(state.betas[1:], moved[:-1]),
-            ]
-        sizes = most(*(sizes.max(axis=0) for sizes in asked))
+        turn = partner[:-1] > jnp.arange(len(partner) - 1)
+        rejected = jnp.where(turn, (1 - RATE) * state.rejected + RATE * rejection, state.rejected)
         new = Replicas(
-            v=swapped,
+            v=jnp.where(swap[..., None], moved[partner], moved),
             betas=state.betas,
             base=state.base,
-            rejected=0.95 * state.rejected + 0.05 * rejection,
+            rejected=rejected,
             parity=1 - state.parity,
         )
-        return new, Info(swapped[-1], None, data, sizes, 1 - rejection)
+        sizes = most(sizes, on_the_way, met(model, data))
+        return new, Info(new.v[-1], None, data, sizes, 1 - rejected)
 
 
-def exchange(
-    free_energy: Callable[[Field, Field], Field],
-    betas: Field,
-    v: Field,
-    parity: Array,
-    key: RandomKey,
-) -> tuple[Field, Field]:
-    """Swap the values of even (parity 0) or odd neighbours, with the probability given above.
+def _replicas(v: Field, base: VisibleBias) -> Replicas:
+    """Replicas with values v at evenly spaced β; at β = 1 if there is one alone."""
+    replicas = len(v)
+    return Replicas(
+        v=v,
+        betas=jnp.linspace(1 if replicas == 1 else 0, 1, replicas, dtype=v.dtype),
+        base=base,
+        rejected=jnp.full(replicas - 1, 0.5, v.dtype),
+        parity=jnp.zeros((), v.dtype),
+    )
 
-    `free_energy(beta, v)` is F_β(v), (chains,), of values (chains, N); `v` has shape (replicas,
-    chains, N). Returns the new values and, for all neighbours, the mean probability of rejection,
-    (replicas − 1,).
+
+def partners(replicas: int, parity: Array) -> Array:
+    """With which replica each may swap, (replicas,): itself where it has no partner.
+
+    Pairs begin at even (parity 0) or odd replicas (parity 1).
     """
-    here = jax.vmap(free_energy)(betas, v)
-    up = jax.vmap(free_energy)(betas[:-1], v[1:])
-    down = jax.vmap(free_energy)(betas[1:], v[:-1])
-    log_ratio = here[:-1] + here[1:] - up - down  # (replicas − 1, chains)
-    wanted = jnp.log(jax.random.uniform(key, log_ratio.shape, log_ratio.dtype)) < log_ratio
-    turn = jnp.arange(len(betas) - 1) % 2 == parity
-    swap = wanted & turn[:, None]
-    none = jnp.zeros((1, swap.shape[1]), bool)
-    from_above, from_below = jnp.concatenate([swap, none]), jnp.concatenate([none, swap])
-    swapped = jnp.where(from_above[..., None], jnp.roll(v, -1, axis=0), v)
-    swapped = jnp.where(from_below[..., None], jnp.roll(v, 1, axis=0), swapped)
-    return swapped, 1 - jnp.minimum(1, jnp.exp(jnp.minimum(log_ratio, 0))).mean(axis=1)
+    number = jnp.arange(replicas)
+    partner = jnp.where(number % 2 == parity, number + 1, number - 1)
+    return jnp.where((partner >= 0) & (partner < replicas), partner, number)
+
+
+def swaps(gain: Field, partner: Array, key: RandomKey) -> tuple[Array, Field]:
+    """Which values are swapped, with the probability given above: (replicas, chains) booleans.
+
+    `gain` is F_i(v_i) − F_j(v_i), (replicas, chains), of each replica i with partner j. Also
+    returns the mean probability of rejection between neighbours, (replicas − 1,): 0 for those that
+    are no partners.
+    """
+    number = jnp.arange(len(partner))
+    log_ratio = gain + gain[partner]  # of a pair both have the same
+    u = random.uniform(key, gain.shape, gain.dtype)[jnp.minimum(number, partner)]
+    swap = (jnp.log(u) <= log_ratio) & (partner != number)[:, None]
+    rejection = 1 - jnp.exp(jnp.minimum(log_ratio, 0)).mean(axis=1)
+    return swap, jnp.where(partner > number, rejection, 0)[:-1]
+
+
+def _where(swap: Array, there: Response, here: Response) -> Response:
+    """The first where `swap`, (replicas, chains), is true; else the second."""
+
+    def chosen(x: Field, y: Field) -> Field:
+        return jnp.where(swap.reshape(swap.shape + (1,) * (x.ndim - swap.ndim)), x, y)
+
+    return jax.tree.map(chosen, there, here)
+
+
+def _met(model: GrandCanonicalRBM, response: Response, beta: Field) -> Field:
+    """The largest P(z ≥ a|v) over all rows, (1, K).
+
+    Units that are off are on at low β, where any layer is full: there β = 1 alone counts.
+    """
+    if not model.potential.idle_is_off:
+        return met(model, response)
+    survival = jnp.where(beta == 1, response.sizes.survival, 0)
+    return met(model, response._replace(sizes=response.sizes._replace(survival=survival)))
+
+
+def _gibbs_chain(
+    path: Path, response: Response, beta: Field, key: RandomKey, k: int
+) -> tuple[Visible, Field]:
+    """k Gibbs steps at the β of each row, and the sizes met before all but the first."""
+
+    def drawn(response: Response, key: RandomKey) -> Visible:
+        hidden_key, visible_key = jax.random.split(key)
+        h, _ = path.model.sample_response(hidden_key, response)
+        return path.model.visible.sample(visible_key, path.visible_fields(h, beta))
+
+    def step(carry: tuple[Visible, Field], key: RandomKey) -> tuple[tuple[Visible, Field], None]:
+        v, sizes = carry
+        response = path.response(v, path.fields(v), beta)
+        return (drawn(response, key), most(sizes, _met(path.model, response, beta))), None
+
+    keys = jax.random.split(key, k)
+    start = drawn(response, keys[0]), jnp.zeros((1, path.model.max_hidden), beta.dtype)
+    (v, sizes), _ = jax.lax.scan(step, start, keys[1:])
+    return v, sizes
 
 
 def tempered(model: GrandCanonicalRBM, beta: Field, base: VisibleBias) -> GrandCanonicalRBM:
