@@ -13,7 +13,9 @@ from vrbm.experiments.presets import ISING_QUICK, MNIST_QUICK, SIZING_QUICK
 from vrbm.experiments.study import Annealing, Preset
 from vrbm.training import Config, MeanField, Optimizer
 
-SHORT = Config.paper(epochs=2, batch_size=50, negative=MeanField(2), optimizer=Optimizer.paper(growth=4.0))
+SHORT = Config.paper(
+    epochs=2, batch_size=50, negative=MeanField(2), optimizer=Optimizer.paper(growth=4.0)
+)
 COARSE = Annealing(chains=4, temperatures=8, samples=20, rounds=3, replicas=3)
 
 

@@ -228,7 +228,9 @@ def test_one_step_is_the_update_of_the_paper():
     data = digits()
     rows = data.train[:40]
     model = model_of(data, weight_scale=0.1)
-    config = small(epochs=1, batch_size=40, optimizer=Optimizer.paper(learning_rate=0.2, momentum=0.8))
+    config = small(
+        epochs=1, batch_size=40, optimizer=Optimizer.paper(learning_rate=0.2, momentum=0.8)
+    )
     (record,) = train(model, rows, config, KEY)
     v = jnp.asarray(rows, float)
     _, info = MeanField()(model, None, v, KEY)

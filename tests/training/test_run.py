@@ -38,7 +38,9 @@ CONFIGS = [
         negative=Tempered(1, 3, 20),
         optimizer=Optimizer.paper("adam", 1e-3, decay_from=0.5, clip_norm=1.0),
     ),
-    Config.paper(epochs=3, monitor_rows=20, negative=Gibbs(1), optimizer=Optimizer.paper("sgd"), stiff=2),
+    Config.paper(
+        epochs=3, monitor_rows=20, negative=Gibbs(1), optimizer=Optimizer.paper("sgd"), stiff=2
+    ),
     Config.paper(epochs=3, monitor_rows=20, negative=MeanField(1, "sample")),
 ]
 
@@ -131,7 +133,9 @@ def test_resuming_drops_records_after_the_checkpoint_and_broken_lines(tmp_path):
 def test_early_stopping_remembers_what_it_saw(tmp_path):
     """A pause changes nothing: the run ends at the same epoch, and is then at its end."""
     data = digits()
-    config = Config.paper(epochs=50, monitor_rows=20, optimizer=Optimizer.paper("sgd", learning_rate=5.0))
+    config = Config.paper(
+        epochs=50, monitor_rows=20, optimizer=Optimizer.paper("sgd", learning_rate=5.0)
+    )
     whole = Run(tmp_path / "whole")
     records = list(whole.begin(model_of(data), data, config, KEY, stop=EarlyStopping(3)))
     assert 4 <= len(records) < 50
@@ -229,7 +233,9 @@ def test_a_run_that_was_killed_while_it_stopped_early_has_the_same_end(
     tmp_path, monkeypatch, killed_at
 ):
     data = digits()
-    config = Config.paper(epochs=50, monitor_rows=20, optimizer=Optimizer.paper("sgd", learning_rate=5.0))
+    config = Config.paper(
+        epochs=50, monitor_rows=20, optimizer=Optimizer.paper("sgd", learning_rate=5.0)
+    )
     whole = Run(tmp_path / "whole")
     last = list(whole.begin(model_of(data), data, config, KEY, stop=EarlyStopping(3)))[-1].epoch
     killed = Run(tmp_path / "killed")
@@ -253,7 +259,9 @@ def test_a_run_that_was_killed_while_it_stopped_early_has_the_same_end(
 def test_a_checkpoint_at_which_the_run_had_stopped_is_its_end(tmp_path):
     """Whoever removes the model of such a run gets it back."""
     data = digits()
-    config = Config.paper(epochs=50, monitor_rows=20, optimizer=Optimizer.paper("sgd", learning_rate=5.0))
+    config = Config.paper(
+        epochs=50, monitor_rows=20, optimizer=Optimizer.paper("sgd", learning_rate=5.0)
+    )
     run = Run(tmp_path / "run")
     list(run.begin(model_of(data), data, config, KEY, stop=EarlyStopping(3)))
     model = run.model.read_bytes()

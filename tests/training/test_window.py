@@ -42,7 +42,9 @@ def test_windowed_training_equals_full_training(rows, absorb_log2, dtype, steps,
     potential = vrbm.Penalizing(absorb_log2=absorb_log2)
     records = {}
     for use in (True, False):
-        config = Config.paper(epochs=steps // 20, window=use, optimizer=Optimizer.paper(learning_rate=0.3))
+        config = Config.paper(
+            epochs=steps // 20, window=use, optimizer=Optimizer.paper(learning_rate=0.3)
+        )
         records[use] = trained(rows, config, potential, dtype)
     assert max(record.window for record in records[True]) < 400
     assert all(record.window == 500 for record in records[False])
@@ -161,7 +163,9 @@ def test_strong_units_behind_many_idle_ones_are_not_lost():
     rows[300:] = 1
     models = []
     for use in (True, False):
-        config = Config.paper(epochs=1, window=use, optimizer=Optimizer.paper("sgd", learning_rate=0.1))
+        config = Config.paper(
+            epochs=1, window=use, optimizer=Optimizer.paper("sgd", learning_rate=0.1)
+        )
         (record,) = train(model, rows, config, jax.random.key(2))
         models.append(record.state.model)
     for name in "Wbc":

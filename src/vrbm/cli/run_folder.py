@@ -27,4 +27,6 @@ def data_of(facts: dict[str, Any], source: str | None) -> Dataset:
     """The data named by the user, or else those that the run began with."""
     if source is None and facts.get("source") is None:
         raise ValueError("the run does not say where its data are: pass them by --data.")
-    return find(source or facts["source"])
+    data = find(source or facts["source"])
+    fraction = facts.get("validation_fraction")
+    return data if fraction is None else data.with_validation(fraction, facts.get("seed") or 0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from tyro.conf import Positional, arg
@@ -16,7 +17,7 @@ from vrbm.cli import process
 from vrbm.cli.console import PlainConsole
 from vrbm.cli.run_folder import data_of
 from vrbm.data.catalogue import NAMES, find
-from vrbm.data.dataset import Domain
+from vrbm.data.dataset import Dataset, Domain
 from vrbm.model import (
     Binary,
     Constant,
@@ -28,7 +29,9 @@ from vrbm.model import (
     Unbounded,
     checks,
 )
-from vrbm.training import Config, EarlyStopping, Record, growth
+from vrbm.training import Config, EarlyStopping, Record, beginning, growth
+from vrbm.training.config import VALIDATION_FRACTION
+from vrbm.training.progress import ProgressLine
 from vrbm.training.run import Run
 
 UNITS = {"spin": Spin(), "binary": Binary()}
@@ -43,28 +46,34 @@ class Train:
     out: Path
     """The run folder, new or empty."""
     max_hidden: int | None = None
-    """K, the largest size of the hidden layer; 200 by default."""
-    potential: Literal["penalizing", "constant", "unbounded", "fixed", "local"] = "penalizing"
-    """The chemical potential: the paper's, a constant --price, such a price for a layer without an
-    end (--max-units limits it), none (an ordinary RBM), or --price times Γ(b) for each unit."""
+    """K, the largest size of the hidden layer; 200 by default, where there is one."""
+    potential: Literal["unbounded", "penalizing", "constant", "fixed", "local"] = "unbounded"
+    """The chemical potential: a --price for each unit of a layer without an end (--max-units limits
+    it), as VRBM has it; the paper's; a constant --price; none (an ordinary RBM); or --price times
+    Γ(b) for each unit."""
     price: float | None = None
-    """μ of the constant or unbounded potential, or β of the local one."""
+    """μ of the constant or unbounded potential (0.2 by default for the latter, 1 where log 2 is
+    absorbed), or β of the local one."""
     p: float | None = None
     """Power of the norm in the paper's potential; 1 by default."""
     smooth: bool = False
     """The smooth form of the paper's potential."""
-    keep_log2: bool = False
-    """Let units earn log 2, in place of absorbing it in μ."""
-    visible: Literal["spin", "binary"] = "spin"
-    """Visible units ±1 or 0/1; data of either coding are mapped."""
-    hidden: Literal["spin", "binary"] = "spin"
-    """Hidden units ±1 or 0/1."""
-    weight_scale: float | None = None
-    """Standard deviation of the initial weights; by default as GrandCanonicalRBM.initialize."""
-    bias_scale: float | None = None
-    """Standard deviation of the initial hidden biases; likewise."""
+    keep_log2: bool | None = None
+    """Let units earn log 2, in place of absorbing it in μ; by default for the unbounded potential
+    alone, which otherwise grows from almost nothing."""
+    visible: Literal["binary", "spin"] = "binary"
+    """Visible units 0/1 or ±1; data of either coding are mapped."""
+    hidden: Literal["binary", "spin"] = "binary"
+    """Hidden units 0/1 or ±1."""
+    weight_scale: float = beginning.WEIGHT_SCALE
+    """Standard deviation of the initial weights."""
+    bias_scale: float = 0.0
+    """Standard deviation of the initial hidden biases."""
     seed: int = 0
     """Seed of initial weights, order of rows and chains."""
+    validation_fraction: float | None = None
+    """Part of the training rows that is set apart as validation rows; 0.1 by default with
+    --early-stopping, where the data have none."""
     patience: int | None = None
     """Stop when the held-out error has not fallen for so many epochs."""
     checkpoint_seconds: float = 30.0
@@ -79,26 +88,48 @@ class Train:
         run = Run(self.out)
         run.check_new()
         data = find(self.data)
-        given = {"weight_scale": self.weight_scale, "bias_scale": self.bias_scale}
-        start_key, key = jax.random.split(jax.random.key(checks.seed(self.seed)))
-        model = GrandCanonicalRBM.initialize(
-            start_key,
-            data.n_visible,
-            self._units(),
-            data=None if data.domain is Domain.UNIT else data.train,
-            visible=UNITS[self.visible],
-            hidden=UNITS[self.hidden],
-            potential=self._potential(),
-            **{name: value for name, value in given.items() if value is not None},
-        )
+        fraction = self.validation_fraction
+        if fraction is None and self.config.early_stopping and data.validation is None:
+            fraction = VALIDATION_FRACTION
+        if fraction is not None:
+            data = data.with_validation(fraction, checks.seed(self.seed))
+        key = jax.random.key(checks.seed(self.seed))
+        model = self._model(data)
         source = self.data if self.data in NAMES else str(Path(self.data).resolve())
-        about = {"source": source, "seed": self.seed, "patience": self.patience}
+        about = {
+            "source": source,
+            "seed": self.seed,
+            "patience": self.patience,
+            "validation_fraction": fraction,
+        }
         stop = None if self.patience is None else EarlyStopping(self.patience)
         options = {"every_seconds": self.checkpoint_seconds, "stop": stop}
         records = run.begin(model, data, self.config, key, about, **options)
         _follow(run, records, self.config.epochs)
 
-    def _units(self) -> int:
+    def _model(self, data: Dataset) -> GrandCanonicalRBM:
+        """The model to begin with, with visible biases from the means of the columns."""
+        potential, random = self._potential(), np.random.RandomState(self.seed)
+        rows = np.asarray(data.train[: beginning.MEAN_ROWS], np.float32)
+        model = beginning.initial(
+            (rows + 1) / 2 if data.domain is Domain.SPIN else rows,
+            self._units(data.n_visible),
+            potential,
+            random,
+            visible=UNITS[self.visible],
+            hidden=UNITS[self.hidden],
+            weight_scale=checks.number("weight_scale", self.weight_scale, 0.0),
+            bias_scale=checks.number("bias_scale", self.bias_scale, 0.0),
+        )
+        if potential.idle_is_off:
+            model = beginning.with_spare_units(model, random, self.config.max_units)
+        return model
+
+    @property
+    def _keeps_log2(self) -> bool:
+        return self.potential == "unbounded" if self.keep_log2 is None else self.keep_log2
+
+    def _units(self, columns: int) -> int:
         """Units to begin with."""
         if self.potential != "unbounded":
             return 200 if self.max_hidden is None else self.max_hidden
@@ -106,13 +137,17 @@ class Train:
             raise ValueError(
                 "--max-hidden does not apply to --potential unbounded: use --max-units."
             )
-        return growth.FIRST
+        if not self._keeps_log2:
+            return growth.FIRST
+        most = self.config.max_units
+        first = beginning.first_units(columns)
+        return first if most is None else min(first, most)
 
     def _potential(self) -> Any:
         """The potential that the flags describe; a flag that does not apply is an error."""
         needs = {"constant": ("price",)}
         takes = {
-            "unbounded": ("price",),
+            "unbounded": ("price", "keep_log2"),
             "constant": ("price", "keep_log2"),
             "local": ("price", "keep_log2"),
             "fixed": (),
@@ -128,12 +163,15 @@ class Train:
                 )
             if value is None and name in needs.get(self.potential, ()):
                 raise ValueError(f"--potential {self.potential} needs --{name}: pass a number.")
-        absorb = not self.keep_log2
+        absorb = not self._keeps_log2
         match self.potential:
             case "constant":
                 return Constant(mu=self.price, absorb_log2=absorb)
             case "unbounded":
-                return Unbounded() if self.price is None else Unbounded(mu=self.price)
+                price = self.price
+                if price is None:
+                    price = 1.0 if absorb else beginning.PRICE
+                return Unbounded(mu=price, absorb_log2=absorb)
             case "local":
                 settings = {} if self.price is None else {"beta": self.price}
                 return Local(**settings, absorb_log2=absorb)
@@ -186,6 +224,20 @@ def _advice(run: Run, total: int, last: Record | None) -> str:
     )
 
 
+def _likelihoods(last: Record) -> list[tuple[str, str]]:
+    """Rows of the table about the last look."""
+    if last.log_likelihood_error is None:
+        return []
+    if last.log_likelihood_train is None:
+        return [("log-likelihood", f"not known: {last.log_likelihood_doubt}")]
+    found = [("training", last.log_likelihood_train), ("held-out", last.log_likelihood_heldout)]
+    return [
+        (f"log-likelihood, {name} rows, nats", f"{value:.2f} ± {last.log_likelihood_error:.2f}")
+        for name, value in found
+        if value is not None
+    ]
+
+
 def _follow(run: Run, records: Generator[Record, None, None], total: int) -> None:
     """Show a progress line while the records come, then the last of them."""
     console = PlainConsole()
@@ -200,13 +252,12 @@ def _follow(run: Run, records: Generator[Record, None, None], total: int) -> Non
     process.advice = lambda: _advice(run, total, last)
     bars = Progress(*columns, console=console, disable=not console.is_terminal)
     with closing(records), bars as bar:
-        task = None
+        task, describe = None, ProgressLine()
         for record in records:
             if task is None:
                 task = bar.add_task("", total=total, completed=record.epoch - 1)
             last = record
-            error = record.error_train if record.error_heldout is None else record.error_heldout
-            line = f"ε {error:.3g}  ⟨z⟩ {record.mean_size:.1f}  μ {record.mu:.3f}"
+            line = describe(record)
             bar.update(task, completed=record.epoch, description=line)
             if not console.is_terminal and record.epoch % max(1, total // 10) == 0:
                 console.print(f"epoch {record.epoch}/{total}  {line}", highlight=False)
@@ -217,6 +268,7 @@ def _follow(run: Run, records: Generator[Record, None, None], total: int) -> Non
     table.add_column("")
     table.add_column("", justify="right")
     facts = (
+        *_likelihoods(last),
         ("ε, training rows", f"{last.error_train:.4g}"),
         ("ε, held-out rows", "none" if last.error_heldout is None else f"{last.error_heldout:.4g}"),
         ("mean size ⟨z⟩", f"{last.mean_size:.2f}"),
@@ -227,6 +279,8 @@ def _follow(run: Run, records: Generator[Record, None, None], total: int) -> Non
     for row in facts:
         table.add_row(*row)
     console.print(table)
+    if last.kept_epoch != last.epoch:
+        console.print(f"The model kept is that of epoch {last.kept_epoch}, the best look.")
     if last.phase == "collapsed":
         console.print("The model has collapsed to a few units: lower the price or the rate.")
     if last.phase == "saturated":

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -92,6 +92,35 @@ class Dataset:
             for split in ("train", "validation", "test")
             if (rows := getattr(self, split)) is not None
         ]
+
+    def with_validation(self, fraction: float, seed: int) -> "Dataset":
+        """The set with a random part of its training rows as validation rows.
+
+        They must be in memory, and there must be no validation rows yet.
+        """
+        if not 0 < fraction < 1:
+            raise ValueError(f"validation_fraction is {fraction}: pass a number between 0 and 1.")
+        if self.validation is not None:
+            raise ValueError(
+                f"validation_fraction is {fraction}, but data set {self.name!r} has validation "
+                "rows of its own: leave it out."
+            )
+        count = math.ceil(fraction * len(self.train))
+        if count >= len(self.train):
+            raise ValueError(
+                f"data set {self.name!r} has {len(self.train)} rows, of which validation_fraction "
+                f"= {fraction} leaves none to train on: pass more rows, or leave it out."
+            )
+        order = np.random.RandomState(seed).permutation(len(self.train))
+        apart, kept = np.sort(order[:count]), np.sort(order[count:])
+        labels = self.train_labels
+        return replace(
+            self,
+            train=self.train[kept],
+            validation=self.train[apart],
+            train_labels=None if labels is None else labels[kept],
+            validation_labels=None if labels is None else labels[apart],
+        )
 
     @cached_property
     def content_hash(self) -> str:

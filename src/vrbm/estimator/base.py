@@ -28,8 +28,8 @@ from vrbm.estimator.scoring import check_possible
 from vrbm.evaluation import likelihood, sampling
 from vrbm.evaluation.pruning import cut
 from vrbm.model import GrandCanonicalRBM, Potential, checks
-from vrbm.training import Config, Optimizer, Tempered, beginning
-from vrbm.training.config import equal_batch
+from vrbm.training import Config, Optimizer, beginning
+from vrbm.training.config import CHAINS, equal_batch
 
 #: log Z is enumerated where the smaller layer has at most so many units, else annealed.
 ENUMERATED = 16
@@ -300,10 +300,10 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         """The settings of `fit`, checked; what is None is found from the rows."""
         if self.batch_size is not None:
             checks.count("batch_size", self.batch_size)
-        negative = Tempered(
+        negative = replace(
+            CHAINS,
             k=checks.count("n_gibbs", self.n_gibbs),
             chains=checks.count("n_chains", self.n_chains),
-            on_demand=True,
         )
         rate = self.learning_rate
         if rate is not None:
@@ -376,12 +376,14 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         rows = self._rows(X, sample_weight, going_on)
         if not going_on:
             self.random_state_ = check_random_state(self.random_state)
-        heldout = None if X_val is None else self.coding_.encode(self._validated(X_val, reset=False))
+        heldout = (
+            None if X_val is None else self.coding_.encode(self._validated(X_val, reset=False))
+        )
         if config.early_stopping:
             rows, heldout = self._split(rows, heldout)
         if not going_on:
             whole = beginning.initial(
-                rows.means(), len(rows.v), size, potential, self.random_state_
+                rows.v, size, potential, self.random_state_, weights=rows.weights
             )
             chains = None
             self.history_, self.n_iter_, self.n_samples_seen_ = [], 0, 0

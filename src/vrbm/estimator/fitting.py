@@ -32,14 +32,6 @@ class Rows:
     domain: Domain
 
 
-    def means(self) -> np.ndarray:
-        """Those of the columns, over the entries that are known, (N,)."""
-        known = ~np.isnan(self.v)
-        share = known * (np.ones(len(self.v)) if self.weights is None else self.weights)[:, None]
-        mean = (share * np.where(known, self.v, 0)).sum(axis=0) / share.sum(axis=0)
-        return mean.astype(jax.dtypes.canonicalize_dtype(self.v.dtype))
-
-
 @dataclass(frozen=True, eq=False)
 class Result:
     """A trained model, the records of its epochs, and the chains to go on with."""

@@ -7,6 +7,7 @@ from vrbm.estimator.base import UNUSED, Machine
 from vrbm.model import Constant, FixedSize, Potential, checks
 from vrbm.model.potential import as_potential
 from vrbm.training import Config, beginning
+from vrbm.training.config import CHAINS, VALIDATION_FRACTION
 
 #: The lowest price without max_hidden: a layer without an end has 1/μ idle units on average.
 LEAST_PRICE = 0.01
@@ -14,8 +15,6 @@ LEAST_PRICE = 0.01
 FIRST_UNITS = 16
 #: The defaults of a training run, the same as those of `vrbm train`.
 DEFAULT = Config()
-#: Part of the rows that is set apart to stop by.
-VALIDATION_FRACTION = 0.1
 
 _PARAMETERS = f"""n_iter : int
         Epochs, passes over the data. In the second half of them the learning rate falls to zero.
@@ -86,9 +85,9 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
     Parameters
     ----------
     max_hidden : int or None
-        None: a layer without an end. It begins with {beginning.UNITS_PER_COLUMN} units for each column, at
-        most {beginning.MOST_UNITS}, loses those that do not earn their price, and grows if it needs more;
-        units beyond are off. A number is the largest size, or with vrbm.Unbounded() the most units
+        None: a layer without an end. It begins with {beginning.UNITS_PER_COLUMN} units for each
+        column, at most {beginning.MOST_UNITS}, loses those that do not earn their price, and grows
+        if it needs more; units beyond are off. A number is the largest size, or with vrbm.Unbounded() the most units
         that are stored. With None, a potential with an end ends at that first size.
     potential : float, Potential or function
         The price of a hidden unit in nats. A number μ is the same for all, p(z|v) ∝
@@ -106,8 +105,8 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
         n_iter: int = DEFAULT.epochs,
         learning_rate: float | None = DEFAULT.optimizer.learning_rate,
         batch_size: int | None = DEFAULT.batch_size,
-        n_chains: int = DEFAULT.negative.chains,
-        n_gibbs: int = DEFAULT.negative.k,
+        n_chains: int = CHAINS.chains,
+        n_gibbs: int = CHAINS.k,
         early_stopping: bool = DEFAULT.early_stopping,
         validation_fraction: float = VALIDATION_FRACTION,
         n_iter_no_change: int = DEFAULT.n_iter_no_change,
@@ -174,8 +173,8 @@ class RBM(Machine):  # noqa: D101
         n_iter: int = DEFAULT.epochs,
         learning_rate: float | None = DEFAULT.optimizer.learning_rate,
         batch_size: int | None = DEFAULT.batch_size,
-        n_chains: int = DEFAULT.negative.chains,
-        n_gibbs: int = DEFAULT.negative.k,
+        n_chains: int = CHAINS.chains,
+        n_gibbs: int = CHAINS.k,
         early_stopping: bool = DEFAULT.early_stopping,
         validation_fraction: float = VALIDATION_FRACTION,
         n_iter_no_change: int = DEFAULT.n_iter_no_change,

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from vrbm.training import Record
+from vrbm.training.progress import ProgressLine
 
 
 def shown(records: Iterator[Record], name: str, total: int) -> Iterator[Record]:
@@ -20,8 +21,9 @@ def shown(records: Iterator[Record], name: str, total: int) -> Iterator[Record]:
     )
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=total)
+        describe = ProgressLine()
         for record in records:
-            line = f"ε {record.error_train:.3g}  ⟨z⟩ {record.mean_size:.1f}  μ {record.mu:.3f}"
+            line = describe(record)
             bar.update(task, completed=record.epoch, description=line)
             if not console.is_terminal and record.epoch % max(1, total // 10) == 0:
                 console.print(f"{name} epoch {record.epoch}/{total}  {line}", highlight=False)

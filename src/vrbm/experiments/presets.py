@@ -13,7 +13,9 @@ from vrbm.training import Config, MeanField, Optimizer, Persistent, growth
 def _mean_field(epochs: int, rate: float, growth: float, batch_size: int = 100) -> Config:
     """The paper's training, with a rate that grows as the gradient falls."""
     optimizer = Optimizer.paper(learning_rate=rate, momentum=0.9, growth=growth)
-    return Config.paper(epochs=epochs, batch_size=batch_size, negative=MeanField(2), optimizer=optimizer)
+    return Config.paper(
+        epochs=epochs, batch_size=batch_size, negative=MeanField(2), optimizer=optimizer
+    )
 
 
 def _likelihood(epochs: int, chains: int, rate: float = 2e-3, batch_size: int = 100) -> Config:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import equinox as eqx
+import jax
 import numpy as np
 
 from vrbm import memory
@@ -15,6 +16,8 @@ UNITS_PER_COLUMN, MOST_UNITS = 7, 512
 PRICE = 0.2
 #: Standard deviation of the initial weights; hidden biases begin at 0.
 WEIGHT_SCALE = 0.01
+#: Rows by whose means visible biases begin, where there are more.
+MEAN_ROWS = 100_000
 #: The fewest units that are off behind the others.
 FEWEST_SPARE = 32
 
@@ -30,30 +33,34 @@ def default_potential(price: float = PRICE) -> Potential:
 
 
 def initial(
-    mean: np.ndarray,
-    rows: int,
+    rows: np.ndarray,
     units: int,
     potential: Potential,
     random: np.random.RandomState,
     *,
+    weights: np.ndarray | None = None,
     visible: Unit | None = None,
     hidden: Unit | None = None,
     weight_scale: float = WEIGHT_SCALE,
     bias_scale: float = 0.0,
 ) -> GrandCanonicalRBM:
-    """Small random weights, and visible biases from the means (N,) of the columns, in [0, 1].
+    """Small random weights, and visible biases from the means of the columns of rows (n, N).
 
-    `rows` is the number of rows behind the means, whose type is that of the model.
+    Rows are in [0, 1], with NaN for missing entries, and have weights (n,) or none.
     """
     visible = Binary() if visible is None else visible
-    columns, dtype = len(mean), mean.dtype
+    n, columns = rows.shape
+    dtype = jax.dtypes.canonicalize_dtype(rows.dtype)
     memory.require(
         3 * units * columns * dtype.itemsize,
         f"a model with {units} hidden units and {columns} columns",
         "take fewer units",
     )
     low, high = visible.states[0], visible.states[-1]
-    c = _field_of_data(visible, (low + (high - low) * mean).astype(dtype), rows)
+    known = ~np.isnan(rows)
+    share = known * (np.ones(n) if weights is None else weights)[:, None]
+    mean = (share * np.where(known, rows, 0)).sum(axis=0) / share.sum(axis=0)
+    c = _field_of_data(visible, (low + (high - low) * mean).astype(dtype), n)
     W = weight_scale * random.standard_normal((units, columns))
     b = bias_scale * random.standard_normal(units) if bias_scale else np.zeros(units)
     hidden = Binary() if hidden is None else hidden

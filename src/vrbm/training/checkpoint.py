@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import jax
 import jax.numpy as jnp
@@ -12,15 +12,18 @@ from vrbm import stored
 from vrbm.model import GrandCanonicalRBM, storage
 from vrbm.training import arithmetic
 from vrbm.training.config import Config
+from vrbm.training.control import MOST_TURNS, Control, Kept
 from vrbm.training.loop import TrainState, start
 from vrbm.training.negative import Gibbs, MeanField, NegativePhase, Persistent
 from vrbm.training.optimizer import Optimizer
 from vrbm.training.tempered import Tempered
 from vrbm.typing import RandomKey, Visible
 
-KIND = "vrbm checkpoint 2"
-#: Its model can be read, but its state cannot be resumed.
-EARLIER = "vrbm checkpoint 1"
+KIND = "vrbm checkpoint 3"
+#: Their models can be read, but their states cannot be resumed.
+EARLIER = ("vrbm checkpoint 1", "vrbm checkpoint 2")
+#: With what the names of arrays begin that a run may go back to.
+KEPT = ".kept."
 #: The correlation of chains that do not move, to which every phase that can adapt does.
 SLOWEST = 1.0
 #: All negative phases that a file may name.
@@ -31,6 +34,10 @@ def save(path: Path | str, state: TrainState, config: Config, data_hash: str) ->
     """Write parameters, optimizer, chains, offsets, key, epoch, window and settings."""
     arrays = {name: np.asarray(value) for name, value in _named(state).items()}
     arrays["key"] = np.asarray(jax.random.key_data(state.key))
+    if state.control.kept is not None:
+        arrays |= {
+            KEPT + name: np.asarray(value) for name, value in vars(state.control.kept).items()
+        }
     header = {
         "kind": KIND,
         "model": storage.describe(state.model),
@@ -38,6 +45,8 @@ def save(path: Path | str, state: TrainState, config: Config, data_hash: str) ->
         "data": data_hash,
         "epoch": state.epoch,
         "width": state.width,
+        "model_epoch": state.model_epoch,
+        "control": state.control.facts(),
         "key": str(jax.random.key_impl(state.key)),
         "arithmetic": arithmetic.facts(),
     }
@@ -63,6 +72,10 @@ def load(path: Path | str, data: Any, data_hash: str) -> tuple[TrainState, Confi
             f"{model.max_hidden} units: the file is damaged."
         )
     key = _key(arrays.pop("key", None), stored.fact(header, "key", str, where), where)
+    control = _control(arrays, stored.fact(header, "control", dict, where), model, epoch, where)
+    model_epoch = stored.fact(header, "model_epoch", int, where)
+    if not 0 <= model_epoch <= epoch:
+        raise ValueError(f"{path} has a model of epoch {model_epoch} in epoch {epoch}.")
     is_adapted = _check_claims(arrays, model, config, key, where)
     blank = start(model, data, config, key)
     if is_adapted:
@@ -88,7 +101,46 @@ def load(path: Path | str, data: Any, data_hash: str) -> tuple[TrainState, Confi
             raise ValueError(f"{path} has numbers in {name} that are not finite.")
     leaves = [jnp.asarray(arrays[name]) for name in expected]
     carry = jax.tree.unflatten(jax.tree.structure(blank.carry), leaves)
-    return TrainState(carry, key, epoch, width), config
+    if control.kept is not None:
+        chains = config.negative.chains_of(carry.negative)
+        if chains is None or chains.shape != control.kept.chains.shape:
+            raise ValueError(f"{path} keeps other chains than it trains with: it is damaged.")
+    return TrainState(carry, key, epoch, width, control, model_epoch), config
+
+
+def _control(
+    arrays: dict[str, np.ndarray],
+    facts: dict[str, Any],
+    model: GrandCanonicalRBM,
+    epoch: int,
+    where: str,
+) -> Control:
+    """What a run remembers of its looks; takes its arrays out of `arrays`."""
+    hints = {name: hint for name, hint in get_type_hints(Control).items() if name != "kept"}
+    known = {
+        name: stored.fact(facts, name, hint, f"the control in {where}")
+        for name, hint in hints.items()
+    }
+    for name, value in known.items():
+        if isinstance(value, int) and not 0 <= value <= max(epoch, MOST_TURNS):
+            raise ValueError(f"{where} has {name} = {value} in epoch {epoch}: it is damaged.")
+    names = [field.name for field in dataclasses.fields(Kept)]
+    found = {name: arrays.pop(KEPT + name) for name in names if KEPT + name in arrays}
+    if not found:
+        return Control(**known)
+    n, dtype = model.n_visible, model.W.dtype
+    units = len(found["b"]) if "b" in found and found["b"].ndim == 1 else -1
+    shapes = {"W": (units, n), "b": (units,), "c": (n,), "h_offset": (units,)}
+    for name in names:
+        array = found.get(name)
+        wanted = shapes.get(name, array.shape if array is not None else ())
+        if array is None or (array.shape, array.dtype) != (wanted, dtype):
+            raise ValueError(f"{where} keeps an array {name} that does not fit its model.")
+        if not np.isfinite(array).all():
+            raise ValueError(f"{where} has numbers in {name} that are not finite.")
+    if units != model.max_hidden and not model.potential.is_unbounded:
+        raise ValueError(f"{where} keeps {units} units, but its model has {model.max_hidden}.")
+    return Control(**known, kept=Kept(**{name: jnp.asarray(found[name]) for name in names}))
 
 
 def _check_claims(
@@ -126,7 +178,7 @@ def _check_claims(
 
 def load_model(path: Path | str) -> GrandCanonicalRBM:
     """The model of a checkpoint, of earlier versions too, without what is needed to resume."""
-    arrays, header = storage.read(path, KIND, EARLIER)
+    arrays, header = storage.read(path, KIND, *EARLIER)
     return _model(arrays, header, str(path))
 
 

@@ -15,6 +15,10 @@ from vrbm.training.tempered import Tempered
 PRIOR_SCALE = 5**0.5
 #: The largest part of a weight that the penalty may take in a step.
 LARGEST_DECAY = 0.5
+#: Persistent chains, and replicas of them as soon as they do not cross.
+CHAINS = Tempered(k=2, on_demand=True)
+#: Part of the rows that is set apart to stop by, where none are given.
+VALIDATION_FRACTION = 0.1
 
 
 @dataclass(frozen=True)
@@ -30,9 +34,7 @@ class Config:
     batch_size: int | None = None
     """Rows in a step; None: a hundredth of the rows, from 10 to 100. The rows that fill no batch
     are left out of their epoch."""
-    negative: MeanField | Gibbs | Persistent | Tempered = field(
-        default_factory=lambda: Tempered(k=2, on_demand=True)
-    )
+    negative: MeanField | Gibbs | Persistent | Tempered = CHAINS
     """Where the model's averages come from: persistent or tempered chains for the likelihood, or
     mean-field for the paper's training, which copies its input."""
     optimizer: Optimizer = field(default_factory=Optimizer)
@@ -112,6 +114,12 @@ class Config:
             raise ValueError("seed_scale is 0: new units would never move; pass a small number.")
         if self.max_units is not None:
             checks.count("max_units", self.max_units)
+
+    @property
+    def batch(self) -> int:
+        """Rows in a step, once it is resolved."""
+        assert self.batch_size is not None, "Config.resolved chooses it"
+        return self.batch_size
 
     def resolved(self, model: GrandCanonicalRBM, rows: int, variance: float = 0.0) -> Self:
         """These settings with numbers in the place of None, for so many rows.

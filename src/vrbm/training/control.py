@@ -64,9 +64,7 @@ def kept(carry: Carry, chains: Chains) -> Kept:
     return Kept(*parameters(carry.model), carry.h_offset, chains)
 
 
-def has_lost(
-    control: Control, look: Look, train: float | None, independent: float | None
-) -> bool:
+def has_lost(control: Control, look: Look, train: float | None, independent: float | None) -> bool:
     """Whether the training rows, with log-likelihood `train`, have been lost."""
     if look.doubt is not None or train is None:
         return False

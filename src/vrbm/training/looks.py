@@ -83,7 +83,9 @@ class Looker:
         self.directions = jax.device_put(leading_directions(rows[:: max(1, len(rows) // ROWS)]))
         if self.obstacle is None:
             baseline = independent((rows > 0).astype(np.int8))
-            self.independent = float(baseline.mean((np.asarray(monitor.rows[0]) > 0).astype(np.int8)))
+            self.independent = float(
+                baseline.mean((np.asarray(monitor.rows[0]) > 0).astype(np.int8))
+            )
 
     def is_due(self, epoch: int) -> bool:
         """Whether to look after this epoch: after the last, and every so many before."""
@@ -128,11 +130,10 @@ def spacing(config: Config, rows: int) -> int:
 
     Costs are counted in products of a row with W: the same run looks at the same epochs anywhere.
     """
-    assert config.batch_size is not None
     negative = config.negative
     if config.looks == 0 or not isinstance(negative, Persistent | Tempered):
         return 0
-    batch = min(config.batch_size, rows)
+    batch = min(config.batch, rows)
     epoch = rows // batch * (3 * batch + (2 * negative.k + 2) * negative.chains)
     look = RELATIVE_COST * 6 * CHAINS * TEMPERATURES
     every = max(math.ceil(look / (SHARE * epoch)), math.ceil(config.epochs / config.looks))

@@ -21,7 +21,7 @@ from vrbm.training.config import Config
 from vrbm.training.control import Control
 from vrbm.training.gradient import parameters
 from vrbm.training.guards import Diverged, Lost, Phase
-from vrbm.training.looks import LOOK, Look, Looker
+from vrbm.training.looks import LOOK, Looker
 from vrbm.training.monitor import Measures, Monitor, some
 from vrbm.training.negative import met
 from vrbm.training.observed import Observed
@@ -299,7 +299,8 @@ def _looked(
     """The state after a look, what the record says of it, and whether the run is over."""
     config, carry, epoch = looker.config, state.carry, state.epoch
     chains = config.negative.chains_of(carry.negative)
-    assert chains is not None and monitor.width is not None
+    assert chains is not None
+    assert monitor.width is not None
     key = jax.random.fold_in(jax.random.fold_in(state.key, LOOK), epoch)
     look = looker(carry.model, chains, monitor.width, key)
     likelihoods = [-free - look.log_partition for free in free_energies]
@@ -332,9 +333,10 @@ def _looked(
     return _returned(replace(state, control=steering.turned(control, epoch)), rules), found, False
 
 
-def _kept(state: TrainState, config: Config) -> steering.Kept | None:
+def _kept(state: TrainState, config: Config) -> steering.Kept:
     chains = config.negative.chains_of(state.carry.negative)
-    return None if chains is None else steering.kept(state.carry, chains)
+    assert chains is not None, "runs without chains have no looks"
+    return steering.kept(state.carry, chains)
 
 
 def _returned(state: TrainState, rules: Rules) -> TrainState:
@@ -447,8 +449,8 @@ def _epoch(
         "repeats": repeats,
         "swap_rates": swap_rates.tolist(),
     }
-    new = replace(state, carry=carry, epoch=following, width=width, model_epoch=following)
-    return new, summary, look, largest_steps
+    after = replace(state, carry=carry, epoch=following, width=width, model_epoch=following)
+    return after, summary, look, largest_steps
 
 
 def _order_key(keys: Keys, epoch: int) -> RandomKey:
@@ -496,9 +498,9 @@ def _stop_if_diverged(
 def _source(state: TrainState, data: Dataset, config: Config, in_memory: bool) -> Source:
     unit = state.model.visible
     if in_memory or data.train.size * data.domain.dtype.itemsize <= config.device_bytes:
-        return OnDevice(encoded(unit, data.train, data.domain), config.batch_size)
+        return OnDevice(encoded(unit, data.train, data.domain), config.batch)
     seed = int(jax.random.bits(jax.random.fold_in(state.key, ORDER), dtype=jnp.uint32))
-    return Streamed(data.train, unit, data.domain, config.batch_size, seed)
+    return Streamed(data.train, unit, data.domain, config.batch, seed)
 
 
 def _check(model: GrandCanonicalRBM, data: Dataset, config: Config) -> None:

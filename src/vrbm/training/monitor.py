@@ -57,7 +57,8 @@ class Monitor:
     ) -> tuple[dict[str, Any], list[float]]:
         """The part of the record that is about the model, whose largest steps s̄_a may be known.
 
-        Beside it the mean free energies of the training rows and of the held-out ones. A layer that was to be cut elsewhere is measured again.
+        Beside it the mean free energies of the training rows and of the held-out ones. A layer that
+        was to be cut elsewhere is measured again.
         """
         needed = window.enough(model, largest_steps) if self.window else model.max_hidden
         self.width = window.fitting(model.max_hidden, needed)

@@ -10,6 +10,21 @@ from vrbm.training.loop import Record
 #: Types of what a line of the records says.
 RECORD = {name: hint for name, hint in get_type_hints(Record).items() if name != "state"}
 
+#: What records of earlier versions do not say.
+LATER: dict[str, Any] = {
+    **dict.fromkeys(
+        [
+            "log_likelihood_train",
+            "log_likelihood_heldout",
+            "log_likelihood_error",
+            "log_likelihood_doubt",
+            "chain_correlation",
+        ]
+    ),
+    "rate_halvings": 0,
+    "kept_epoch": 0,
+}
+
 
 def read_facts(path: Path) -> dict[str, Any]:
     """The facts that a run began with: data, source, seed, patience, model and settings."""
@@ -18,7 +33,13 @@ def read_facts(path: Path) -> dict[str, Any]:
     for name in ("name", "hash"):
         stored.fact(data, name, str, f"data in {path}")
     stored.fact({"source": None, **facts}, "source", str | None, str(path))
-    stored.fact({"patience": None, **facts}, "patience", int | None, str(path))
+    optional = {
+        "patience": int | None,
+        "seed": int | None,
+        "validation_fraction": float | None,
+    }
+    for name, hint in optional.items():
+        stored.fact({name: None, **facts}, name, hint, str(path))
     stored.fact(facts, "model", dict, str(path))
     checkpoint.restore(stored.fact(facts, "config", dict, str(path)), str(path))
     return facts
@@ -27,7 +48,7 @@ def read_facts(path: Path) -> dict[str, Any]:
 def check_record(facts: dict[str, Any], where: str) -> None:
     """Raise if these are not the facts of a record."""
     for name, hint in RECORD.items():
-        stored.fact(facts, name, hint, where)
+        stored.fact(LATER | facts, name, hint, where)
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
@@ -45,5 +66,5 @@ def read_records(path: Path) -> list[dict[str, Any]]:
                 break
             raise
         check_record(record, where)
-        records.append(record)
+        records.append({**LATER, **record})
     return records
