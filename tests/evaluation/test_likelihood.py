@@ -15,6 +15,7 @@ import vrbm
 from tests.evaluation.small import PAIRS, exact_draws, random_model
 from tests.model.oracle import POTENTIALS
 from vrbm.evaluation import annealing, likelihood
+from vrbm.evaluation.baselines import BaselineScore
 from vrbm.evaluation.chain_blocks import Settings, chain_weights
 from vrbm.evaluation.likelihood import (
     LogLikelihood,
@@ -35,14 +36,18 @@ def test_figures_that_cannot_be_are_told_from_those_that_are_bad():
     partition = LogPartition(3.0, 0.1, 2.8, 3.2, 50.0, "annealing", 100, 1000)
     found = LogLikelihood(-5.0, 0.1, 0.1, -5.2, -4.8, 10, partition)
     assert not found.is_impossible
-    assert found.shortfalls({"a tree": -6.0, "coins": -4.9}) == []
-    (words,) = found.shortfalls({"a tree": -4.0, "coins": -7.0})
+    tree = BaselineScore(-4.0, paired_error=0.1, optimism=0.2)
+    assert found.shortfalls({"a tree": replace(tree, mean=-4.4), "coins": tree})
+    assert found.shortfalls({"a tree": replace(tree, mean=-4.45)}) == []  # −4.8 + 0.2 + 0.2 + …
+    assert found.shortfalls({"a tree": replace(tree, paired_error=np.inf)}) == []  # one row
+    words, other = found.shortfalls({"coins": replace(tree, mean=-4.2), "a tree": tree})
     assert "-5.00 nats is BELOW that of a tree, -4.00" in words
+    assert "coins, -4.20" in other
     rounded = replace(found, mean=1.5e-5, upper=1e-4)
     assert not rounded.is_impossible
     above = replace(found, mean=47.7, upper=48.0)
     assert above.is_impossible
-    (words,) = above.shortfalls({"a tree": -4.0})
+    (words,) = above.shortfalls({"a tree": tree})
     assert "47.70 nats is impossible" in words
 
 

@@ -5,6 +5,7 @@ what the two sides bound, and what the upper one assumes.
 """
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
@@ -13,10 +14,11 @@ import jax
 import numpy as np
 
 from vrbm.data.dataset import Domain
+from vrbm.evaluation.baselines import BaselineScore
 from vrbm.evaluation.blocks import Blocks
 from vrbm.evaluation.chain_blocks import Progress, Settings, chain_weights
 from vrbm.evaluation.path import path
-from vrbm.evaluation.weights import log_mean_exp
+from vrbm.evaluation.weights import error_of_mean, log_mean_exp
 from vrbm.model import GrandCanonicalRBM, checks, exact
 from vrbm.typing import Batch, RandomKey, Values, Visible
 
@@ -109,10 +111,11 @@ class LogLikelihood:
         """Whether this cannot be the mean log-probability of two-valued rows."""
         return exceeds_zero(self.mean, self.partition)
 
-    def shortfalls(self, baselines: dict[str, float]) -> list[str]:
-        """What is wrong with the figure itself, as sentences, given the likelihoods of baselines.
+    def shortfalls(self, baselines: Mapping[str, BaselineScore]) -> list[str]:
+        """What is wrong with the figure itself, as sentences, given baselines on the same rows.
 
-        A figure below a baseline by more than its error is that of a model that has failed.
+        A model falls short of a baseline if even the upper end of its likelihood is lower, by more
+        than `BaselineScore.margin` and rounding. The highest such baseline comes first.
         """
         if self.is_impossible:
             return [
@@ -120,11 +123,15 @@ class LogLikelihood:
                 "two-valued rows is at most 0: annealing has missed most of what the model gives, "
                 "and log Z is far too low."
             ]
+        below = {
+            name: score.mean
+            for name, score in baselines.items()
+            if self.upper + rounding(self.partition) + score.margin < score.mean
+        }
         return [
             f"the mean log-likelihood of {self.mean:.2f} nats is BELOW that of {name}, "
             f"{value:.2f}: the model has not learned these rows."
-            for name, value in baselines.items()
-            if max(self.mean, min(self.upper, 0.0)) < value
+            for name, value in sorted(below.items(), key=lambda item: -item[1])
         ]
 
 
@@ -294,6 +301,11 @@ def log_likelihood(
     """
     log_weights = -free_energies(model, rows, domain)
     partition = log_partition(model, key, **settings) if partition is None else partition
+    return mean_log_likelihood(log_weights, partition)
+
+
+def mean_log_likelihood(log_weights: np.ndarray, partition: LogPartition) -> LogLikelihood:
+    """The mean of log p(v) = −F(v) − log Z over rows whose −F(v) are given, (n,)."""
     mean = float(log_weights.mean())
     return LogLikelihood(
         mean=mean - partition.log_partition,
@@ -331,14 +343,12 @@ def exceeds_zero(log_probability: float, partition: LogPartition) -> bool:
 
     Then log Z is far too low: the annealing missed most of what the model gives.
     """
-    rounding = 0.01 + 1e-4 * abs(partition.log_partition)
-    return log_probability > rounding + 6 * partition.standard_error
+    return log_probability > rounding(partition) + 6 * partition.standard_error
 
 
-def error_of_mean(values: np.ndarray) -> float:
-    """The standard error of the mean of independent values (n,); infinite for one."""
-    n = len(values)
-    return float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+def rounding(partition: LogPartition) -> float:
+    """How far a log-probability may be off by arithmetic in float32, in nats."""
+    return 0.01 + 1e-4 * abs(partition.log_partition)
 
 
 def _states(model: GrandCanonicalRBM, rows: Values, name: str) -> np.ndarray:

@@ -13,13 +13,13 @@ from vrbm.evaluation.chain_blocks import Progress
 from vrbm.evaluation.likelihood import (
     LogLikelihood,
     LogPartition,
-    error_of_mean,
     free_energies,
     from_both_sides,
-    log_likelihood,
+    mean_log_likelihood,
 )
 from vrbm.evaluation.path import fields_of_mean
 from vrbm.evaluation.reconstruction import ReconstructionErrors, reconstruction_errors
+from vrbm.evaluation.weights import error_of_mean
 from vrbm.model import GrandCanonicalRBM
 from vrbm.training.negative import MeanField
 from vrbm.training.source import encoded
@@ -105,15 +105,16 @@ def scores(
     splits = []
     for split, rows, _ in data.splits():
         errors = reconstruction_errors(model, rows, key, kernel=kernel, domain=data.domain)
-        likelihood = gap = None
+        likelihood, gap, means = None, None, {}
         if partition is not None:
-            likelihood = log_likelihood(model, rows, partition, domain=data.domain)
+            log_weights = -free_energies(model, rows, data.domain)
+            likelihood = mean_log_likelihood(log_weights, partition)
             if temperatures_of_data is not None:
-                gap = _gap(model, rows, partition, temperatures_of_data)
-        beside = {name: baseline.mean(rows) for name, baseline in fitted.items()}
-        splits.append(SplitScores(split, errors, likelihood, gap, beside))
-        if likelihood is not None:
+                gap = _gap(rows, log_weights - partition.log_partition, temperatures_of_data)
+            beside = baselines.score_all(fitted, rows, log_weights)
             remarks += [f"{split} rows: {words}" for words in likelihood.shortfalls(beside)]
+            means = {name: score.mean for name, score in beside.items()}
+        splits.append(SplitScores(split, errors, likelihood, gap, means))
     return Scores(splits, partition, highest, remarks)
 
 
@@ -140,7 +141,7 @@ def _highest(L: int, T: Numbers) -> float:
     return ising.highest_log_likelihood(L, T)
 
 
-def _gap(model: GrandCanonicalRBM, rows: np.ndarray, partition: LogPartition, T: Numbers) -> Gap:
+def _gap(rows: np.ndarray, log_p: np.ndarray, T: Numbers) -> Gap:
     true = ising.mixture_log_probability(rows, T)
-    differences = true + free_energies(model, rows, Domain.SPIN) + partition.log_partition
+    differences = true - log_p
     return Gap(float(true.mean()), float(differences.mean()), error_of_mean(differences))
