@@ -1,5 +1,6 @@
 """What both estimators have: the scikit-learn contract around a `GrandCanonicalRBM`."""
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Set
 from copy import copy
@@ -451,9 +452,11 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         check_is_fitted(self)
         if self._partition is None:
             forks.check()
-            self._partition = likelihood.narrowed(
-                self.model_, self._fixed_key(), self._chains, ENUMERATED
+            self._partition, doubts = likelihood.narrowed(
+                self.model_, self._fixed_key(), self._chains, enumerated=ENUMERATED
             )
+            for doubt in doubts:
+                warnings.warn(doubt, likelihood.LikelihoodWarning, stacklevel=3)
         return self._partition
 
     def _fixed_key(self) -> Any:

@@ -30,6 +30,8 @@ FEW = 10.0
 #: Chains and temperatures that are tried in turn until a bracket is at most so wide, in nats.
 EFFORTS = ((100, 1000), (200, 4000), (400, 16_000))
 NARROW = 0.3
+#: With fewer effective chains and a wider bracket than these, in nats, more effort is in vain.
+HOPELESS_CHAINS, HOPELESS_WIDTH = 3.0, 20.0
 
 
 class LikelihoodWarning(UserWarning):
@@ -65,6 +67,12 @@ class LogPartition:
             return False
         errors = np.hypot(self.standard_error, self.backward_error)
         return bool(self.backward < self.log_partition - 4 * errors)
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether no effort of `EFFORTS` will do: few chains count, and the ends are far apart."""
+        is_wide = abs(self.upper - self.lower) > HOPELESS_WIDTH
+        return self.effective_sample_size < HOPELESS_CHAINS and is_wide
 
     def doubts(self) -> list[str]:
         """What speaks against trusting the number, as sentences; empty when nothing does."""
@@ -236,7 +244,7 @@ def log_partition(
 def from_both_sides(
     model: GrandCanonicalRBM,
     key: RandomKey,
-    starts: Values,
+    starts: Values | None,
     *,
     file: FilePath | str | None = None,
     **settings: Any,
@@ -244,45 +252,82 @@ def from_both_sides(
     """log Z, forward and backward from `starts`, and what speaks against it, as sentences.
 
     Where the outcome shows that the model does not give such rows, backward runs start at the ends
-    of forward ones instead.
+    of forward ones instead; so they do if `starts` is None.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LikelihoodWarning)
-        found = log_partition(model, key, starts=starts, file=file, **settings)
-        if not found.starts_are_foreign:
-            return found, found.doubts()
-        own = None if file is None else FilePath(file).with_name(f"{FilePath(file).name}-own")
-        found = log_partition(model, key, file=own, **settings)
-    remark = (
-        "the starts given are not typical of the model, so that backward runs began at ends of "
-        "forward runs: the upper end of log Z holds if these missed nothing."
-    )
-    return found, [remark, *found.doubts()]
+    found, remarks, _ = _from_starts_or_ends(model, key, starts, file, settings)
+    return found, remarks
 
 
 def narrowed(
-    model: GrandCanonicalRBM, key: RandomKey, starts: Values, enumerated: int = ENUMERATED
-) -> LogPartition:
-    """log Z from both sides with growing effort, until its bracket is at most `NARROW` nats wide.
+    model: GrandCanonicalRBM,
+    key: RandomKey,
+    starts: Values,
+    *,
+    enumerated: int = ENUMERATED,
+    file: FilePath | str | None = None,
+    **settings: Any,
+) -> tuple[LogPartition, list[str]]:
+    """log Z from both sides with growing effort, and what speaks against it, as sentences.
 
-    Smaller layers of at most `enumerated` units are summed exactly. The last of the `EFFORTS` is
-    taken as it is.
-
-    Warns
-    -----
-    LikelihoodWarning
-        For each of the doubts that are left.
+    The `EFFORTS` are made in turn until the bracket is at most `NARROW` nats wide, and without a
+    doubt; the last is taken as it is. One that `is_hopeless` ends the search, for the next costs 8
+    times as much. Smaller layers of at most `enumerated` units are summed exactly. Each effort has
+    a file of its own, whose name begins with that of `file`. Other settings are those of
+    `log_partition`.
     """
-    small = min(model.W.shape) <= enumerated
+    settings["enumerate_small"] = min(model.W.shape) <= enumerated
+    rows: Values | None = starts
+    foreign: list[str] = []
     for chains, temperatures in EFFORTS:
-        found, doubts = from_both_sides(
-            model, key, starts, chains=chains, temperatures=temperatures, enumerate_small=small
-        )
+        effort = {"chains": chains, "temperatures": temperatures, **settings}
+        own = None if file is None else _beside(file, str(temperatures))
+        found, doubts, is_foreign = _from_starts_or_ends(model, key, rows, own, effort)
+        if is_foreign:  # and would be again
+            rows, foreign = None, [FOREIGN]
+        elif rows is None:
+            doubts = [*foreign, *doubts]
         if not found.doubts() and found.upper - found.lower <= NARROW:
             break
-    for doubt in doubts:
-        warnings.warn(doubt, LikelihoodWarning, stacklevel=2)
-    return found
+        if found.is_hopeless and (chains, temperatures) != EFFORTS[-1]:
+            doubts.append(
+                f"more than {chains} chains and {temperatures} temperatures were not tried, since "
+                "these came nowhere near: the model has states that chains do not find. Train it "
+                "with more Gibbs steps or a lower learning rate."
+            )
+            break
+    return found, doubts
+
+
+#: Said where rows that were given as starts are not used.
+FOREIGN = (
+    "the starts given are not typical of the model, so that backward runs began at ends of "
+    "forward runs: the upper end of log Z holds if these missed nothing."
+)
+
+
+def _from_starts_or_ends(
+    model: GrandCanonicalRBM,
+    key: RandomKey,
+    starts: Values | None,
+    file: FilePath | str | None,
+    settings: dict[str, Any],
+) -> tuple[LogPartition, list[str], bool]:
+    """log Z, what speaks against it, and whether starts were given that the model does not give."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LikelihoodWarning)
+        if starts is not None:
+            found = log_partition(model, key, starts=starts, file=file, **settings)
+            if not found.starts_are_foreign:
+                return found, found.doubts(), False
+        own = None if file is None else _beside(file, "own")
+        found = log_partition(model, key, file=own, **settings)
+    is_foreign = starts is not None
+    return found, [*([FOREIGN] if is_foreign else []), *found.doubts()], is_foreign
+
+
+def _beside(file: FilePath | str, word: str) -> FilePath:
+    """The file of the same name with a word at its end."""
+    return FilePath(file).with_name(f"{FilePath(file).name}-{word}")
 
 
 def log_likelihood(
