@@ -265,6 +265,36 @@ def test_an_estimator_takes_no_other_attributes_from_a_file(tmp_path, name):
     assert getattr(loaded, name) != "x"
 
 
+@pytest.mark.parametrize(
+    ("fact", "value", "message"),
+    [
+        ("rows", 0, "have 0 rows"),
+        ("ones", [0.5, 0.5, 0.5, 1.0], r"no probabilities of shape \(4,\)"),
+        ("ones", [0.5, 0.5], "no probabilities"),
+        ("given", [[0.5] * 4, [0.5] * 3], r"no probabilities of shape \(2, 4\)"),
+        ("given", [[0.5] * 4], "no probabilities"),
+        ("parents", [0, 0, 1, 4], "no tree of 4 columns"),
+        ("parents", [0, -1, 1, 0], "no tree"),
+        ("parents", [0, 2, 1, 0], "no tree"),
+        ("parents", [1, 1, 1, 1], "no tree"),
+        ("parents", [0, 0, 0], "no tree"),
+    ],
+)
+def test_baselines_of_a_file_are_distributions(tmp_path, fact, value, message):
+    rows = np.random.default_rng(0).integers(0, 2, (30, 4)).astype(float)
+    path = tmp_path / "estimator"
+    fitted = vrbm.VRBM(4, n_iter=1, random_state=0).fit(rows)
+    fitted.save(path)
+    arrays, header = opened(path)
+    header["baselines"][fact] = value
+    written(path, arrays, header)
+    with pytest.raises(ValueError, match=message):
+        vrbm.VRBM.load(path)
+    del header["baselines"]
+    written(path, arrays, header)
+    assert vrbm.VRBM.load(path).baselines(rows) == {}
+
+
 @pytest.mark.parametrize("position", [-1, 625, 1 << 31])
 def test_a_random_state_does_not_point_beyond_its_key(tmp_path, position):
     rows = np.random.default_rng(0).integers(0, 2, (30, 4)).astype(float)

@@ -10,7 +10,7 @@ import vrbm
 from vrbm.cli import main
 from vrbm.data import ising
 from vrbm.data.dataset import Dataset, Domain
-from vrbm.evaluation import baselines
+from vrbm.evaluation import baselines, chain_blocks, likelihood
 from vrbm.training.run import Run
 
 
@@ -92,6 +92,36 @@ def test_annealed_likelihood_is_stated_with_its_error(tmp_path, capsys):
     assert written["partition"]["chains"] == 100
     assert written["partition"]["standard_error"] > 0
     assert len(written["splits"]) == 2
+
+
+def test_effort_grows_by_default_and_a_stopped_evaluation_resumes(tmp_path, capsys, monkeypatch):
+    """The second effort is stopped; chains of the first are not run again."""
+    rng = np.random.default_rng(1)
+    rows = np.where(rng.random((100, 60)) < 0.3, 1, -1).astype(np.int8)
+    Dataset("own", Domain.SPIN, rows).save(tmp_path / "own.npz")
+    run = tmp_path / "run"
+    arguments = ["--data", str(tmp_path / "own.npz"), "--out", str(run), "--max-hidden", "25"]
+    options = ["--potential", "fixed", "--epochs", "1", "--monitor-rows", "50"]
+    assert main(["train", *arguments, *options]) == 0
+    monkeypatch.setattr(likelihood, "EFFORTS", ((10, 20), (20, 30)))
+    monkeypatch.setattr(likelihood, "NARROW", -1.0)
+    real, blocks = chain_blocks._block, []
+
+    def stops(path, betas, *rest):
+        blocks.append(len(betas))
+        if blocks == [20, 30]:
+            raise RuntimeError("stopped")
+        return real(path, betas, *rest)
+
+    monkeypatch.setattr(chain_blocks, "_block", stops)
+    with pytest.raises(RuntimeError, match="stopped"):
+        main(["evaluate", str(run)])
+    assert [one.name[-3:] for one in run.glob("annealing-*")] == ["-20"]
+    assert main(["evaluate", str(run)]) == 0
+    assert blocks == [20, 30, 30]
+    assert "20 chains" in capsys.readouterr().out
+    assert json.loads((run / "evaluation.json").read_text())["partition"]["temperatures"] == 30
+    assert list(run.glob("annealing-*")) == []
 
 
 def test_grey_data_have_no_likelihood(ising_run, tmp_path, capsys):

@@ -15,6 +15,7 @@ import vrbm
 from tests.evaluation.small import PAIRS, exact_draws, random_model
 from tests.model.oracle import POTENTIALS
 from vrbm.evaluation import annealing, likelihood
+from vrbm.evaluation.baselines import BaselineScore
 from vrbm.evaluation.chain_blocks import Settings, chain_weights
 from vrbm.evaluation.likelihood import (
     LogLikelihood,
@@ -35,33 +36,81 @@ def test_figures_that_cannot_be_are_told_from_those_that_are_bad():
     partition = LogPartition(3.0, 0.1, 2.8, 3.2, 50.0, "annealing", 100, 1000)
     found = LogLikelihood(-5.0, 0.1, 0.1, -5.2, -4.8, 10, partition)
     assert not found.is_impossible
-    assert found.shortfalls({"a tree": -6.0, "coins": -4.9}) == []
-    (words,) = found.shortfalls({"a tree": -4.0, "coins": -7.0})
+    tree = BaselineScore(-4.0, paired_error=0.1, optimism=0.2)
+    assert found.shortfalls({"a tree": replace(tree, mean=-4.4), "coins": tree})
+    assert found.shortfalls({"a tree": replace(tree, mean=-4.45)}) == []  # −4.8 + 0.2 + 0.2 + …
+    assert found.shortfalls({"a tree": replace(tree, paired_error=np.inf)}) == []  # one row
+    words, other = found.shortfalls({"coins": replace(tree, mean=-4.2), "a tree": tree})
     assert "-5.00 nats is BELOW that of a tree, -4.00" in words
+    assert "coins, -4.20" in other
     rounded = replace(found, mean=1.5e-5, upper=1e-4)
     assert not rounded.is_impossible
     above = replace(found, mean=47.7, upper=48.0)
     assert above.is_impossible
-    (words,) = above.shortfalls({"a tree": -4.0})
+    (words,) = above.shortfalls({"a tree": tree})
     assert "47.70 nats is impossible" in words
 
 
-def test_starts_that_are_not_typical_cost_no_more_effort_than_needed(monkeypatch):
-    """Once the bracket from the model's own ends is narrow."""
-    good = LogPartition(3.0, 0.01, 2.98, 3.02, 90.0, "annealing", 100, 1000, 3.0, 0.01, 90.0)
-    foreign = replace(good, backward=2.0, upper=2.02)
+GOOD = LogPartition(3.0, 0.01, 2.98, 3.02, 90.0, "annealing", 100, 1000, 3.0, 0.01, 90.0)
+
+
+def narrowed_by(monkeypatch, outcome, **settings):
+    """What `narrowed` gives where `log_partition` gives an outcome, and the calls of the latter."""
     calls = []
 
-    def fake(model, key, starts=None, **settings):
-        calls.append(settings["temperatures"])
-        return good if starts is None else foreign
+    def fake(model, key, starts=None, *, temperatures, **others):
+        calls.append((temperatures, starts is not None, others.get("file")))
+        return outcome(temperatures, starts)
 
     monkeypatch.setattr(likelihood, "log_partition", fake)
     model = vrbm.GrandCanonicalRBM.initialize(KEY, 30, 30)
-    with pytest.warns(likelihood.LikelihoodWarning, match="starts given are not typical"):
-        found = likelihood.narrowed(model, KEY, np.ones((3, 30)))
-    assert found is good
-    assert calls == [1000, 1000]
+    found, doubts = likelihood.narrowed(model, KEY, np.ones((3, 30)), **settings)
+    return found, doubts, calls
+
+
+def test_effort_grows_until_the_bracket_is_narrow(monkeypatch, tmp_path):
+    wide = replace(GOOD, upper=4.5)
+    file = tmp_path / "chains"
+    found, doubts, calls = narrowed_by(
+        monkeypatch, lambda temperatures, _: GOOD if temperatures > 1000 else wide, file=file
+    )
+    assert found is GOOD
+    assert doubts == []
+    files = [tmp_path / "chains-1000", tmp_path / "chains-4000"]
+    assert calls == [(1000, True, files[0]), (4000, True, files[1])]
+    found, doubts, calls = narrowed_by(monkeypatch, lambda *_: wide)
+    assert [temperatures for temperatures, *_ in calls] == [1000, 4000, 16_000]
+    assert doubts == wide.doubts() != []
+
+
+def test_starts_that_are_not_typical_cost_no_more_effort_than_needed(monkeypatch):
+    """Once the bracket from the model's own ends is narrow; they are tried once."""
+    foreign = replace(GOOD, backward=2.0, upper=2.02)
+    found, doubts, calls = narrowed_by(
+        monkeypatch, lambda _, starts: GOOD if starts is None else foreign
+    )
+    assert found is GOOD
+    assert doubts == [likelihood.FOREIGN]
+    assert calls == [(1000, True, None), (1000, False, None)]
+    wide = replace(GOOD, upper=4.5)
+    _, doubts, calls = narrowed_by(
+        monkeypatch, lambda _, starts: wide if starts is None else foreign
+    )
+    assert doubts == [likelihood.FOREIGN, *wide.doubts()]
+    assert [(t, given) for t, given, _ in calls] == [
+        (1000, True),
+        (1000, False),
+        (4000, False),
+        (16_000, False),
+    ]
+
+
+def test_hopeless_efforts_are_not_repeated(monkeypatch):
+    far = replace(GOOD, lower=-20.0, effective_sample_size=1.2)
+    found, doubts, calls = narrowed_by(monkeypatch, lambda *_: far)
+    assert found is far
+    assert len(calls) == 1
+    assert doubts[-1].startswith("more than 100 chains and 1000 temperatures were not tried")
 
 
 def annealed(model, key=KEY, **settings):

@@ -30,10 +30,11 @@ class Evaluate:
     """The run folder."""
     data: str | None = None
     """ising, mnist, binarized-mnist or digits, or a file; the data of the run by default."""
-    chains: int = 500
-    """Annealed chains that estimate log Z, where it cannot be enumerated."""
-    temperatures: int = 1000
-    """Temperatures of the annealing ladder."""
+    chains: int | None = None
+    """Annealed chains that estimate log Z, where it cannot be enumerated; as many as needed by
+    default, up to 400."""
+    temperatures: int | None = None
+    """Temperatures of the annealing ladder; as many as needed by default, up to 16,000."""
     seed: int = 0
     """Seed of chains and of sampled reconstructions."""
 

@@ -1,11 +1,13 @@
 """What both estimators have: the scikit-learn contract around a `GrandCanonicalRBM`."""
 
 import math
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Set
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import jax
@@ -24,8 +26,9 @@ from vrbm.data import sparse
 from vrbm.data.dataset import Domain
 from vrbm.estimator import coding, completion, files, fitting, forks
 from vrbm.estimator.batches import by_block, gibbs, mean_visible, sizes_met
-from vrbm.estimator.scoring import check_possible
+from vrbm.estimator.scoring import are_states, check_possible, fitted_baselines, warn_if_below
 from vrbm.evaluation import likelihood, sampling
+from vrbm.evaluation.baselines import Baseline
 from vrbm.evaluation.pruning import cut
 from vrbm.model import GrandCanonicalRBM, Potential, checks
 from vrbm.training import Config, Optimizer, beginning
@@ -67,6 +70,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
     _whole: GrandCanonicalRBM
     _chains: np.ndarray
     _partition: likelihood.LogPartition | None
+    _baselines: Mapping[str, Baseline] = MappingProxyType({})
 
     @abstractmethod
     def _size_and_potential(self, n_features: int) -> tuple[int, Potential]:
@@ -98,13 +102,14 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         self
         """
         going_on = self.warm_start and hasattr(self, "model_")
-        return self._train(X, sample_weight, self._config(), going_on, X_val)
+        return self._train(X, sample_weight, self._config(), going_on, X_val, refits_baselines=True)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Machine":
         """One pass over rows X at the full learning rate, going on from where the model stands.
 
         Parameters are those of `fit`, and so are the batches. The coding is that of the first call.
         `n_hidden_` and `mean_size_` are then averages over these rows alone, not over earlier ones.
+        Baselines are fitted to the rows of the first call that has any, and kept.
         """
         config = self._config()
         going_on = hasattr(self, "model_")
@@ -116,7 +121,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
             optimizer=replace(config.optimizer, decay_from=1.0, warm_up=0.0),
             prior_rows=self.n_samples_seen_ if going_on else 0,
         )
-        return self._train(X, sample_weight, config, going_on)
+        return self._train(X, sample_weight, config, going_on, None, refits_baselines=not going_on)
 
     def transform(self, X: Any) -> np.ndarray:
         """⟨h_a⟩ of the units in use, P(z ≥ a|v) σ(x_a), (n_samples, `n_hidden_`).
@@ -143,10 +148,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
 
     def free_energy(self, X: Any) -> np.ndarray:
         """F(v) of rows X, (n_samples,); of a row with NaN, that of its known entries, exact."""
-        v = self._encoded(X)
-        if np.isnan(v).any():
-            return completion.free_energy(self.model_, v)
-        return by_block(GrandCanonicalRBM.free_energy, self.model_, v)
+        return self._free_energy(self._encoded(X))
 
     def score_samples(self, X: Any) -> np.ndarray:
         """log p(v) = −F(v) − log Z of rows X in nats, (n_samples,).
@@ -162,18 +164,53 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         ImpossibleLikelihood
             If a row has a probability above 1, by far more than the error of log Z.
         """
-        free = self.free_energy(X)
-        scores = free.dtype.type(-self.log_partition_) - free
-        if self.coding_.domain is not Domain.UNIT:
-            check_possible(scores, self._log_partition())
-        return scores
+        return self._scores(self._free_energy(self._encoded(X)))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The mean of `score_samples`."""
-        scores = self.score_samples(X)
+        """The mean of `score_samples`.
+
+        Warns
+        -----
+        LikelihoodWarning
+            If rows without weights are likelier under a model that is fitted to the training rows
+            in closed form (see `baselines`), by more than the errors of both.
+        """
+        v = self._encoded(X)
+        free = self._free_energy(v)
+        scores = self._scores(free)
         if sample_weight is not None:
             sample_weight = fitting.checked_weights(sample_weight, X)
+        elif self.coding_.domain is not Domain.UNIT:
+            warn_if_below(v, free, self._log_partition(), self._baselines)
         return float(np.average(scores, weights=sample_weight))
+
+    def score_bracket(self, X: Any) -> tuple[float, float]:
+        """The lower and the upper end of `score`, by those of log Z; equal where it is exact.
+
+        For two-valued rows the upper end is at most 0.
+        """
+        scores = self.score_samples(X).astype(np.float64)
+        found = self._log_partition()
+        lower, upper = (
+            float(scores.mean()) + found.log_partition - end for end in (found.upper, found.lower)
+        )
+        return lower, upper if self.coding_.domain is Domain.UNIT else min(upper, 0.0)
+
+    def baselines(self, X: Any) -> dict[str, float]:
+        """The mean log-likelihood of rows X under models that any other should beat, in nats.
+
+        These are independent columns, and the Chow-Liu tree of up to 2,000 columns. They are fitted
+        to the training rows that miss no entry. There are none, and the result is empty, after a
+        fit to weighted rows, to values between 0 and 1, or to fewer than 2 such rows.
+        """
+        v = self._encoded(X)
+        whole = are_states(v)
+        if not whole.all():
+            raise ValueError(
+                f"X has values in row {int(whole.argmin())} that are missing or between two "
+                "states: baselines score whole rows of two values, so leave out the others."
+            )
+        return {name: baseline.mean(v) for name, baseline in self._baselines.items()}
 
     def sample(self, n_samples: int = 1, *, n_steps: int = 1000) -> np.ndarray:
         """Draw rows of the model in the coding of the data, each the end of an annealed chain."""
@@ -350,6 +387,19 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         check_is_fitted(self)
         return self.coding_.encode(self._validated(X, reset=False))
 
+    def _free_energy(self, v: np.ndarray) -> np.ndarray:
+        """F(v) of encoded rows, (rows,)."""
+        if np.isnan(v).any():
+            return completion.free_energy(self.model_, v)
+        return by_block(GrandCanonicalRBM.free_energy, self.model_, v)
+
+    def _scores(self, free: np.ndarray) -> np.ndarray:
+        """−F(v) − log Z, (rows,), checked to be possible."""
+        scores = free.dtype.type(-self.log_partition_) - free
+        if self.coding_.domain is not Domain.UNIT:
+            check_possible(scores, self._log_partition())
+        return scores
+
     def _mean_hidden(self, v: np.ndarray) -> np.ndarray:
         """⟨h⟩ of encoded rows, (rows, n_hidden_)."""
         if np.isnan(v).any():
@@ -357,23 +407,37 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         return by_block(GrandCanonicalRBM.mean_hidden, self.model_, v)
 
     def _train(
-        self, X: Any, sample_weight: Any, config: Config, going_on: bool, X_val: Any = None
+        self,
+        X: Any,
+        sample_weight: Any,
+        config: Config,
+        going_on: bool,
+        X_val: Any,
+        refits_baselines: bool,
     ) -> "Machine":
         """Train a copy, and take over what it has become when all is done."""
         forks.check()
         new = copy(self)
-        new._become_fitted(X, sample_weight, config, going_on, X_val)
+        new._become_fitted(X, sample_weight, config, going_on, X_val, refits_baselines)
         self.__dict__ = new.__dict__
         return self
 
     def _become_fitted(
-        self, X: Any, sample_weight: Any, config: Config, going_on: bool, X_val: Any
+        self,
+        X: Any,
+        sample_weight: Any,
+        config: Config,
+        going_on: bool,
+        X_val: Any,
+        refits_baselines: bool,
     ) -> None:
         X = self._validated(X, reset=not going_on)
         size, potential = self._size_and_potential(X.shape[1])
         if going_on:
             self._check_stored(size, potential)
         rows = self._rows(X, sample_weight, going_on)
+        if refits_baselines or not self._baselines:
+            self._baselines = fitted_baselines(rows)
         if not going_on:
             self.random_state_ = check_random_state(self.random_state)
         heldout = (
@@ -459,9 +523,11 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         check_is_fitted(self)
         if self._partition is None:
             forks.check()
-            self._partition = likelihood.narrowed(
-                self.model_, self._fixed_key(), self._chains, ENUMERATED
+            self._partition, doubts = likelihood.narrowed(
+                self.model_, self._fixed_key(), self._chains, enumerated=ENUMERATED
             )
+            for doubt in doubts:
+                warnings.warn(doubt, likelihood.LikelihoodWarning, stacklevel=3)
         return self._partition
 
     def _fixed_key(self) -> Any:

@@ -1,5 +1,6 @@
 """Estimators in safetensors files: the arrays of the model, and a header with all the rest."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from numbers import Real
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 
 from vrbm import stored
 from vrbm.estimator.coding import Coding
+from vrbm.evaluation.baselines import INDEPENDENT, TREE, Baseline, ChowLiu, Independent
 from vrbm.evaluation.likelihood import LogPartition
 from vrbm.evaluation.pruning import cut
 from vrbm.model import storage
@@ -47,6 +49,7 @@ def save(estimator: Any, path: Path | str) -> None:
         "coding": [coding.kind, coding.low.tolist(), coding.high.tolist()],
         "feature_names": None if names is None else list(names),
         "partition": None if partition is None else asdict(partition),
+        "baselines": _described_baselines(estimator._baselines),
         "random": _described(estimator.random_state_),
         "fitted": {name: getattr(estimator, name) for name in PLAIN},
     }
@@ -89,6 +92,9 @@ def load(kind: Any, path: Path | str) -> Any:
     estimator._partition = (
         None if partition is None else stored.built(LogPartition, partition, f"log Z in {path}")
     )
+    # Earlier files have none.
+    facts = stored.fact({"baselines": {}, **header}, "baselines", dict, where)
+    estimator._baselines = _baselines(facts, width, f"the baselines in {path}")
     expected = {"chains": (None, width)}
     stored.tensors({} if chains is None else {"chains": chains}, expected, where)
     estimator._whole, estimator._chains = whole, chains
@@ -119,6 +125,57 @@ def _coding(facts: list[Any], width: int, where: str) -> Coding:
         ):
             return Coding(kind, np.array(low, float), np.array(high, float))
     raise ValueError(f"{where} has no valid coding of {width} columns: the file is damaged.")
+
+
+def _described_baselines(found: Mapping[str, Baseline]) -> dict[str, Any]:
+    """Probabilities and the tree, as plain facts; empty where there are none."""
+    facts: dict[str, Any] = {}
+    match found.get(INDEPENDENT):
+        case Independent(rows, ones):
+            facts |= {"rows": rows, "ones": ones.tolist()}
+    match found.get(TREE):
+        case ChowLiu(_, parents, given):
+            facts |= {"parents": parents.tolist(), "given": given.tolist()}
+    return facts
+
+
+def _baselines(facts: dict[str, Any], width: int, where: str) -> dict[str, Baseline]:
+    """Baselines of N = `width` columns, whose probabilities and tree are valid."""
+    if not facts:
+        return {}
+    rows = stored.fact(facts, "rows", int, where)
+    if rows < 1:
+        raise ValueError(f"{where} have {rows} rows: the file is damaged.")
+    ones = _probabilities(stored.fact(facts, "ones", list[float], where), (width,), where)
+    found: dict[str, Baseline] = {INDEPENDENT: Independent(rows, ones)}
+    if "parents" in facts:
+        parents = np.array(stored.fact(facts, "parents", list[int], where), np.int64)
+        if parents.shape != (width,) or not _is_tree(parents):
+            raise ValueError(f"{where} have no tree of {width} columns: the file is damaged.")
+        given = stored.fact(facts, "given", list[list[float]], where)
+        table = _probabilities(given, (2, width), where)
+        found[TREE] = ChowLiu(rows, parents, table)
+    return found
+
+
+def _probabilities(values: list[Any], shape: tuple[int, ...], where: str) -> np.ndarray:
+    """Numbers of this shape above 0 and below 1."""
+    lengths = {len(one) if isinstance(one, list) else None for one in values}
+    if len(lengths) == 1:
+        found = np.array(values, float)
+        if found.shape == shape and ((found > 0) & (found < 1)).all():
+            return found
+    raise ValueError(f"{where} have no probabilities of shape {shape}: the file is damaged.")
+
+
+def _is_tree(parents: np.ndarray) -> bool:
+    """Whether parents (N,) lead from every column to column 0, its own parent."""
+    n = len(parents)
+    if not ((parents >= 0) & (parents < n)).all() or parents[0] != 0:
+        return False
+    for _ in range(n.bit_length()):
+        parents = parents[parents]
+    return not parents.any()
 
 
 def _described(random: np.random.RandomState) -> list[Any] | None:

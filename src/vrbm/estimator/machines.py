@@ -87,8 +87,9 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
     max_hidden : int or None
         None: a layer without an end. It begins with {beginning.UNITS_PER_COLUMN} units for each
         column, at most {beginning.MOST_UNITS}, loses those that do not earn their price, and grows
-        if it needs more; units beyond are off. A number is the largest size, or with vrbm.Unbounded() the most units
-        that are stored. With None, a potential with an end ends at that first size.
+        if it needs more; units beyond are off. A number is the largest size, or with
+        vrbm.Unbounded() the most units that are stored. With None, a potential with an end ends at
+        that first size.
     potential : float, Potential or function
         The price of a hidden unit in nats. A number μ is the same for all, p(z|v) ∝
         e^(−μz) Π (1 + e^(x_a)): larger ones make smaller models; without max_hidden it is at least

@@ -7,91 +7,161 @@ validation rows of ten sets of the DEBD collection, among 0.05, 0.5 and 1.)
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from vrbm import memory
+from vrbm.evaluation.weights import error_of_mean
 
+INDEPENDENT, TREE = "independent columns", "a Chow-Liu tree"
 #: Rows that are added to each cell of a table of two columns.
 SMOOTHING = 0.05
 #: Rows at a time, and the most rows that baselines are fitted to.
 BLOCK, MOST = 10_000, 100_000
+#: The most columns that a tree is fitted to.
+WIDEST = 2000
 #: Arrays (N, N) that fitting a tree takes.
 TABLES = 10
+
+
+@dataclass(frozen=True)
+class BaselineScore:
+    """A baseline on the rows that a model is scored on."""
+
+    mean: float
+    """mean of log p(v) over the rows"""
+    paired_error: float
+    """standard error, from the sampling of the rows, of the difference to the model"""
+    optimism: float
+    """how much higher than on new rows the mean of its own training rows may be"""
+
+    @property
+    def margin(self) -> float:
+        """What a model may be lower by without having failed: 2 paired errors and the optimism."""
+        return 2 * self.paired_error + self.optimism
 
 
 @dataclass(frozen=True, eq=False)
 class Baseline(ABC):
     """A distribution of 0/1 rows whose likelihood is exact."""
 
+    fitted_rows: int
+    """rows that it was fitted to"""
+
+    @property
+    @abstractmethod
+    def n_parameters(self) -> float:
+        """The number k of fitted parameters, with a count for those that were chosen."""
+
     @abstractmethod
     def log_probability(self, rows: Any) -> np.ndarray:
         """log p(v) of rows (n, N) of 0/1, in nats, (n,)."""
 
-    def mean(self, rows: Any) -> float:
-        """The mean of log p(v) over rows (n, N) of ±1 or 0/1, block by block."""
+    def log_probabilities(self, rows: Any) -> np.ndarray:
+        """log p(v) of rows (n, N) of ±1 or 0/1, (n,), block by block."""
         blocks = range(0, len(rows), BLOCK)
-        sums = [self.log_probability(rows[at : at + BLOCK] == 1).sum() for at in blocks]
-        return float(sum(sums) / len(rows))
+        return np.concatenate([self.log_probability(rows[at : at + BLOCK] == 1) for at in blocks])
+
+    def mean(self, rows: Any) -> float:
+        """The mean of log p(v) over rows (n, N) of ±1 or 0/1."""
+        return float(self.log_probabilities(rows).mean())
+
+    def beside(self, rows: Any, log_weights: np.ndarray) -> BaselineScore:
+        """Its score on rows (n, N), and how it differs from a model of these log-weights, (n,).
+
+        The log-weights are log p(v) up to a constant, which the paired error does not depend on.
+        The optimism is k/n for a model of k parameters fitted to n rows (Akaike).
+        """
+        log_p = self.log_probabilities(rows)
+        optimism = self.n_parameters / self.fitted_rows
+        return BaselineScore(float(log_p.mean()), error_of_mean(log_p - log_weights), optimism)
 
 
 @dataclass(frozen=True, eq=False)
 class Independent(Baseline):
     """Columns that do not depend on each other."""
 
-    log_ratio: np.ndarray
-    """log p(1) − log p(0) of each column, (N,)"""
-    log_zero: float
-    """log-probability of a row of zeros"""
+    ones: np.ndarray
+    """p(v_i = 1), (N,), above 0 and below 1"""
+
+    @property
+    def n_parameters(self) -> float:
+        """N."""
+        return len(self.ones)
 
     def log_probability(self, rows: Any) -> np.ndarray:
         """Σ_i log p(v_i)."""
-        return self.log_zero + _floats(rows) @ self.log_ratio
+        zeros = np.log1p(-self.ones)
+        return zeros.sum() + _floats(rows) @ (np.log(self.ones) - zeros)
 
 
 @dataclass(frozen=True, eq=False)
 class ChowLiu(Baseline):
     """The tree of columns with the largest mutual information (Chow and Liu 1968).
 
-    p(v) = p(v_r) Π_i p(v_i | v_parent(i)): log p is a sum of one term for each column and one for
-    each edge of the tree.
+    p(v) = p(v_0) Π_i p(v_i | v_parent(i)).
     """
 
-    constant: float
-    fields: np.ndarray
-    """(N,)"""
-    couplings: np.ndarray
-    """of each column with its parent, (N,); 0 for the root"""
     parents: np.ndarray
-    """of each column, (N,); the root is its own"""
+    """of each column, (N,); the first column is the root, and its own parent"""
+    given: np.ndarray
+    """p(v_i = 1 | v_parent(i) = t) for t = 0, 1, (2, N); for the root p(v_0 = 1), twice"""
+
+    @property
+    def n_parameters(self) -> float:
+        """N probabilities and N − 1 edges.
+
+        An edge between independent columns counts max(1, 2 log N): of about N pairs the largest
+        mutual information is chosen, which is near log N / n, and is lost on new rows.
+        """
+        width = len(self.parents)
+        return width + (width - 1) * max(1.0, 2 * np.log(width))
+
+    @cached_property
+    def terms(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """log p as a constant, a field for each column, and a coupling of it with its parent."""
+        one, zero = np.log(self.given), np.log1p(-self.given)
+        fields = one[0] - zero[0]
+        np.add.at(fields, self.parents, zero[1] - zero[0])
+        return float(zero[0].sum()), fields, one[1] - one[0] - zero[1] + zero[0]
 
     def log_probability(self, rows: Any) -> np.ndarray:
-        """log p(v_r) + Σ_i log p(v_i | v_parent(i))."""
+        """log p(v_0) + Σ_i log p(v_i | v_parent(i))."""
         v = _floats(rows)
-        return self.constant + v @ self.fields + (v * v[:, self.parents]) @ self.couplings
+        constant, fields, couplings = self.terms
+        return constant + v @ fields + (v * v[:, self.parents]) @ couplings
 
 
-def fit_all(rows: Any) -> dict[str, Baseline]:
-    """All baselines of rows (n, N) of ±1 or 0/1, by name; of more than `MOST`, some.
+def fit_all(rows: Any, most: int = MOST) -> dict[str, Baseline]:
+    """All baselines of rows (n, N) of ±1 or 0/1, by name; of more than `most` rows, some.
 
-    The tree is left out where memory does not hold its tables of N × N numbers.
+    The tree is left out where there are more than `WIDEST` columns, or where memory does not hold
+    its tables of N × N numbers.
     """
-    chosen = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST)).astype(int))
+    chosen = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(int))
     ones = rows[chosen] == 1
-    found: dict[str, Baseline] = {"independent columns": independent(ones)}
-    if TABLES * 8 * rows.shape[1] ** 2 < memory.SHARE * memory.available():
-        found["a Chow-Liu tree"] = chow_liu(ones)
+    width = rows.shape[1]
+    found: dict[str, Baseline] = {INDEPENDENT: independent(ones)}
+    if width <= WIDEST and TABLES * 8 * width**2 < memory.SHARE * memory.available():
+        found[TREE] = chow_liu(ones)
     return found
+
+
+def score_all(
+    fitted: Mapping[str, Baseline], rows: Any, log_weights: np.ndarray
+) -> dict[str, BaselineScore]:
+    """Each baseline on rows (n, N), beside a model of these log-weights −F(v), (n,)."""
+    return {name: baseline.beside(rows, log_weights) for name, baseline in fitted.items()}
 
 
 def independent(rows: Any, weights: np.ndarray | None = None) -> Independent:
     """Independent columns with the frequencies of rows (n, N), weighted (n,) if given."""
-    ones = _ones(rows, weights)[0]
-    return Independent(np.log(ones) - np.log1p(-ones), float(np.log1p(-ones).sum()))
+    return Independent(len(rows), _ones(rows, weights)[0])
 
 
 def chow_liu(rows: Any, weights: np.ndarray | None = None) -> ChowLiu:
@@ -117,16 +187,9 @@ def chow_liu(rows: Any, weights: np.ndarray | None = None) -> ChowLiu:
     _, parents = breadth_first_order(tree, 0, directed=False)
     parents[0] = 0
     at = np.arange(width)
-    log = {cell: np.log(p[at, parents]) for cell, p in cells.items()}
-    for t in (0, 1):  # given the parent; the root has none
-        for s in (0, 1):
-            log[s, t] -= np.log(single[t][parents])
-            log[s, t][0] = np.log(single[s][0])
-    constant = log[0, 0].sum()
-    fields = log[1, 0] - log[0, 0]
-    np.add.at(fields, parents, log[0, 1] - log[0, 0])
-    couplings = log[1, 1] - log[1, 0] - log[0, 1] + log[0, 0]
-    return ChowLiu(float(constant), fields, couplings, parents)
+    given = np.array([cells[1, t][at, parents] / single[t][parents] for t in (0, 1)])
+    given[:, 0] = ones[0]
+    return ChowLiu(len(rows), parents, given)
 
 
 def _floats(rows: Any) -> np.ndarray:
@@ -134,19 +197,27 @@ def _floats(rows: Any) -> np.ndarray:
 
 
 def _blocks(rows: Any, weights: np.ndarray | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Blocks of rows as numbers, and the same with weights."""
+    """Blocks of rows as numbers, and the same with weights.
+
+    In float32 without weights: sums over a block are then whole numbers below 2²⁴, and exact.
+    """
     for at in range(0, len(rows), BLOCK):
-        v = _floats(rows[at : at + BLOCK])
-        yield v, v if weights is None else v * weights[at : at + BLOCK, None]
+        block = rows[at : at + BLOCK]
+        if weights is None:
+            v = np.asarray(block, np.float32)
+            yield v, v
+        else:
+            v = _floats(block)
+            yield v, v * weights[at : at + BLOCK, None]
 
 
 def _ones(rows: Any, weights: np.ndarray | None) -> tuple[np.ndarray, float]:
     """Smoothed p(v_i = 1), (N,), and the number of rows with those that smooth."""
     total = (len(rows) if weights is None else float(weights.sum())) + 4 * SMOOTHING
-    count = sum(weighted.sum(axis=0) for _, weighted in _blocks(rows, weights))
-    return (count + 2 * SMOOTHING) / total, total
+    count = np.sum([weighted.sum(axis=0) for _, weighted in _blocks(rows, weights)], axis=0)
+    return (_floats(count) + 2 * SMOOTHING) / total, total
 
 
 def _pairs(rows: Any, weights: np.ndarray | None) -> np.ndarray:
     """Σ v_i v_j over rows, (N, N)."""
-    return np.asarray(sum(weighted.T @ v for v, weighted in _blocks(rows, weights)))
+    return np.asarray(sum(_floats(weighted.T @ v) for v, weighted in _blocks(rows, weights)))

@@ -5,6 +5,7 @@ what the two sides bound, and what the upper one assumes.
 """
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
@@ -13,10 +14,11 @@ import jax
 import numpy as np
 
 from vrbm.data.dataset import Domain
+from vrbm.evaluation.baselines import BaselineScore
 from vrbm.evaluation.blocks import Blocks
 from vrbm.evaluation.chain_blocks import Progress, Settings, chain_weights
 from vrbm.evaluation.path import path
-from vrbm.evaluation.weights import log_mean_exp
+from vrbm.evaluation.weights import error_of_mean, log_mean_exp
 from vrbm.model import GrandCanonicalRBM, checks, exact
 from vrbm.typing import Batch, RandomKey, Values, Visible
 
@@ -28,6 +30,8 @@ FEW = 10.0
 #: Chains and temperatures that are tried in turn until a bracket is at most so wide, in nats.
 EFFORTS = ((100, 1000), (200, 4000), (400, 16_000))
 NARROW = 0.3
+#: With fewer effective chains and a wider bracket than these, in nats, more effort is in vain.
+HOPELESS_CHAINS, HOPELESS_WIDTH = 3.0, 20.0
 
 
 class LikelihoodWarning(UserWarning):
@@ -63,6 +67,12 @@ class LogPartition:
             return False
         errors = np.hypot(self.standard_error, self.backward_error)
         return bool(self.backward < self.log_partition - 4 * errors)
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether no effort of `EFFORTS` will do: few chains count, and the ends are far apart."""
+        is_wide = abs(self.upper - self.lower) > HOPELESS_WIDTH
+        return self.effective_sample_size < HOPELESS_CHAINS and is_wide
 
     def doubts(self) -> list[str]:
         """What speaks against trusting the number, as sentences; empty when nothing does."""
@@ -109,10 +119,11 @@ class LogLikelihood:
         """Whether this cannot be the mean log-probability of two-valued rows."""
         return exceeds_zero(self.mean, self.partition)
 
-    def shortfalls(self, baselines: dict[str, float]) -> list[str]:
-        """What is wrong with the figure itself, as sentences, given the likelihoods of baselines.
+    def shortfalls(self, baselines: Mapping[str, BaselineScore]) -> list[str]:
+        """What is wrong with the figure itself, as sentences, given baselines on the same rows.
 
-        A figure below a baseline by more than its error is that of a model that has failed.
+        A model falls short of a baseline if even the upper end of its likelihood is lower, by more
+        than `BaselineScore.margin` and rounding. The highest such baseline comes first.
         """
         if self.is_impossible:
             return [
@@ -120,11 +131,15 @@ class LogLikelihood:
                 "two-valued rows is at most 0: annealing has missed most of what the model gives, "
                 "and log Z is far too low."
             ]
+        below = {
+            name: score.mean
+            for name, score in baselines.items()
+            if self.upper + rounding(self.partition) + score.margin < score.mean
+        }
         return [
             f"the mean log-likelihood of {self.mean:.2f} nats is BELOW that of {name}, "
             f"{value:.2f}: the model has not learned these rows."
-            for name, value in baselines.items()
-            if max(self.mean, min(self.upper, 0.0)) < value
+            for name, value in sorted(below.items(), key=lambda item: -item[1])
         ]
 
 
@@ -229,7 +244,7 @@ def log_partition(
 def from_both_sides(
     model: GrandCanonicalRBM,
     key: RandomKey,
-    starts: Values,
+    starts: Values | None,
     *,
     file: FilePath | str | None = None,
     **settings: Any,
@@ -237,45 +252,82 @@ def from_both_sides(
     """log Z, forward and backward from `starts`, and what speaks against it, as sentences.
 
     Where the outcome shows that the model does not give such rows, backward runs start at the ends
-    of forward ones instead.
+    of forward ones instead; so they do if `starts` is None.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LikelihoodWarning)
-        found = log_partition(model, key, starts=starts, file=file, **settings)
-        if not found.starts_are_foreign:
-            return found, found.doubts()
-        own = None if file is None else FilePath(file).with_name(f"{FilePath(file).name}-own")
-        found = log_partition(model, key, file=own, **settings)
-    remark = (
-        "the starts given are not typical of the model, so that backward runs began at ends of "
-        "forward runs: the upper end of log Z holds if these missed nothing."
-    )
-    return found, [remark, *found.doubts()]
+    found, remarks, _ = _from_starts_or_ends(model, key, starts, file, settings)
+    return found, remarks
 
 
 def narrowed(
-    model: GrandCanonicalRBM, key: RandomKey, starts: Values, enumerated: int = ENUMERATED
-) -> LogPartition:
-    """log Z from both sides with growing effort, until its bracket is at most `NARROW` nats wide.
+    model: GrandCanonicalRBM,
+    key: RandomKey,
+    starts: Values,
+    *,
+    enumerated: int = ENUMERATED,
+    file: FilePath | str | None = None,
+    **settings: Any,
+) -> tuple[LogPartition, list[str]]:
+    """log Z from both sides with growing effort, and what speaks against it, as sentences.
 
-    Smaller layers of at most `enumerated` units are summed exactly. The last of the `EFFORTS` is
-    taken as it is.
-
-    Warns
-    -----
-    LikelihoodWarning
-        For each of the doubts that are left.
+    The `EFFORTS` are made in turn until the bracket is at most `NARROW` nats wide, and without a
+    doubt; the last is taken as it is. One that `is_hopeless` ends the search, for the next costs 8
+    times as much. Smaller layers of at most `enumerated` units are summed exactly. Each effort has
+    a file of its own, whose name begins with that of `file`. Other settings are those of
+    `log_partition`.
     """
-    small = min(model.W.shape) <= enumerated
+    settings["enumerate_small"] = min(model.W.shape) <= enumerated
+    rows: Values | None = starts
+    foreign: list[str] = []
     for chains, temperatures in EFFORTS:
-        found, doubts = from_both_sides(
-            model, key, starts, chains=chains, temperatures=temperatures, enumerate_small=small
-        )
+        effort = {"chains": chains, "temperatures": temperatures, **settings}
+        own = None if file is None else _beside(file, str(temperatures))
+        found, doubts, is_foreign = _from_starts_or_ends(model, key, rows, own, effort)
+        if is_foreign:  # and would be again
+            rows, foreign = None, [FOREIGN]
+        elif rows is None:
+            doubts = [*foreign, *doubts]
         if not found.doubts() and found.upper - found.lower <= NARROW:
             break
-    for doubt in doubts:
-        warnings.warn(doubt, LikelihoodWarning, stacklevel=2)
-    return found
+        if found.is_hopeless and (chains, temperatures) != EFFORTS[-1]:
+            doubts.append(
+                f"more than {chains} chains and {temperatures} temperatures were not tried, since "
+                "these came nowhere near: the model has states that chains do not find. Train it "
+                "with more Gibbs steps or a lower learning rate."
+            )
+            break
+    return found, doubts
+
+
+#: Said where rows that were given as starts are not used.
+FOREIGN = (
+    "the starts given are not typical of the model, so that backward runs began at ends of "
+    "forward runs: the upper end of log Z holds if these missed nothing."
+)
+
+
+def _from_starts_or_ends(
+    model: GrandCanonicalRBM,
+    key: RandomKey,
+    starts: Values | None,
+    file: FilePath | str | None,
+    settings: dict[str, Any],
+) -> tuple[LogPartition, list[str], bool]:
+    """log Z, what speaks against it, and whether starts were given that the model does not give."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LikelihoodWarning)
+        if starts is not None:
+            found = log_partition(model, key, starts=starts, file=file, **settings)
+            if not found.starts_are_foreign:
+                return found, found.doubts(), False
+        own = None if file is None else _beside(file, "own")
+        found = log_partition(model, key, file=own, **settings)
+    is_foreign = starts is not None
+    return found, [*([FOREIGN] if is_foreign else []), *found.doubts()], is_foreign
+
+
+def _beside(file: FilePath | str, word: str) -> FilePath:
+    """The file of the same name with a word at its end."""
+    return FilePath(file).with_name(f"{FilePath(file).name}-{word}")
 
 
 def log_likelihood(
@@ -294,6 +346,11 @@ def log_likelihood(
     """
     log_weights = -free_energies(model, rows, domain)
     partition = log_partition(model, key, **settings) if partition is None else partition
+    return mean_log_likelihood(log_weights, partition)
+
+
+def mean_log_likelihood(log_weights: np.ndarray, partition: LogPartition) -> LogLikelihood:
+    """The mean of log p(v) = −F(v) − log Z over rows whose −F(v) are given, (n,)."""
     mean = float(log_weights.mean())
     return LogLikelihood(
         mean=mean - partition.log_partition,
@@ -331,14 +388,12 @@ def exceeds_zero(log_probability: float, partition: LogPartition) -> bool:
 
     Then log Z is far too low: the annealing missed most of what the model gives.
     """
-    rounding = 0.01 + 1e-4 * abs(partition.log_partition)
-    return log_probability > rounding + 6 * partition.standard_error
+    return log_probability > rounding(partition) + 6 * partition.standard_error
 
 
-def error_of_mean(values: np.ndarray) -> float:
-    """The standard error of the mean of independent values (n,); infinite for one."""
-    n = len(values)
-    return float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+def rounding(partition: LogPartition) -> float:
+    """How far a log-probability may be off by arithmetic in float32, in nats."""
+    return 0.01 + 1e-4 * abs(partition.log_partition)
 
 
 def _states(model: GrandCanonicalRBM, rows: Values, name: str) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Reconstruction and likelihood of a model side by side, for each split of a data set."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,14 @@ from vrbm.evaluation.chain_blocks import Progress
 from vrbm.evaluation.likelihood import (
     LogLikelihood,
     LogPartition,
-    error_of_mean,
     free_energies,
     from_both_sides,
-    log_likelihood,
+    mean_log_likelihood,
+    narrowed,
 )
 from vrbm.evaluation.path import fields_of_mean
 from vrbm.evaluation.reconstruction import ReconstructionErrors, reconstruction_errors
+from vrbm.evaluation.weights import error_of_mean
 from vrbm.model import GrandCanonicalRBM
 from vrbm.training.negative import MeanField
 from vrbm.training.source import encoded
@@ -72,8 +74,8 @@ def scores(
     key: RandomKey,
     *,
     kernel: MeanField = MeanField(),  # noqa: B008 (frozen)
-    chains: int = 500,
-    temperatures: int = 1000,
+    chains: int | None = None,
+    temperatures: int | None = None,
     file: Path | None = None,
     progress: Progress | None = None,
 ) -> Scores:
@@ -81,7 +83,9 @@ def scores(
 
     Annealed chains begin at the base rates of the training rows. Backward runs begin at training
     rows, or, if the outcome shows that the model does not give such rows, at ends of forward runs.
-    Blocks of them that are in `file` are not run again.
+    Without `chains` and `temperatures`, effort grows as in `likelihood.narrowed`. If one is given,
+    it is taken as it is, with 500 chains or 1000 temperatures for the other. Blocks of chains
+    that are in `file` are not run again.
     """
     partition, remarks, temperatures_of_data = None, [], None
     if data.domain is Domain.UNIT:
@@ -89,13 +93,17 @@ def scores(
     else:
         chosen = np.unique(np.linspace(0, len(data.train) - 1, SOME).astype(int))
         rows = encoded(model.visible, data.train[chosen], data.domain)
+        estimate: Callable[..., tuple[LogPartition, list[str]]] = narrowed
         settings: dict[str, Any] = {
-            "chains": chains,
-            "temperatures": temperatures,
             "base": fields_of_mean(model, rows),
             "progress": progress,
+            "file": file,
         }
-        partition, doubts = from_both_sides(model, key, rows, file=file, **settings)
+        if chains is not None or temperatures is not None:
+            estimate = from_both_sides
+            settings["chains"] = 500 if chains is None else chains
+            settings["temperatures"] = 1000 if temperatures is None else temperatures
+        partition, doubts = estimate(model, key, rows, **settings)
         remarks += doubts
         temperatures_of_data = mixture_temperatures(data)
     highest = None
@@ -105,15 +113,16 @@ def scores(
     splits = []
     for split, rows, _ in data.splits():
         errors = reconstruction_errors(model, rows, key, kernel=kernel, domain=data.domain)
-        likelihood = gap = None
+        likelihood, gap, means = None, None, {}
         if partition is not None:
-            likelihood = log_likelihood(model, rows, partition, domain=data.domain)
+            log_weights = -free_energies(model, rows, data.domain)
+            likelihood = mean_log_likelihood(log_weights, partition)
             if temperatures_of_data is not None:
-                gap = _gap(model, rows, partition, temperatures_of_data)
-        beside = {name: baseline.mean(rows) for name, baseline in fitted.items()}
-        splits.append(SplitScores(split, errors, likelihood, gap, beside))
-        if likelihood is not None:
+                gap = _gap(rows, log_weights - partition.log_partition, temperatures_of_data)
+            beside = baselines.score_all(fitted, rows, log_weights)
             remarks += [f"{split} rows: {words}" for words in likelihood.shortfalls(beside)]
+            means = {name: score.mean for name, score in beside.items()}
+        splits.append(SplitScores(split, errors, likelihood, gap, means))
     return Scores(splits, partition, highest, remarks)
 
 
@@ -140,7 +149,7 @@ def _highest(L: int, T: Numbers) -> float:
     return ising.highest_log_likelihood(L, T)
 
 
-def _gap(model: GrandCanonicalRBM, rows: np.ndarray, partition: LogPartition, T: Numbers) -> Gap:
+def _gap(rows: np.ndarray, log_p: np.ndarray, T: Numbers) -> Gap:
     true = ising.mixture_log_probability(rows, T)
-    differences = true + free_energies(model, rows, Domain.SPIN) + partition.log_partition
+    differences = true - log_p
     return Gap(float(true.mean()), float(differences.mean()), error_of_mean(differences))

@@ -1,4 +1,4 @@
-r"""The mean of importance weights, from their logarithms, with its error."""
+r"""Means with their errors: of independent values, and of weights from their logarithms."""
 
 from dataclasses import dataclass
 
@@ -18,6 +18,12 @@ class LogMean:
     """of `value`, by the jackknife"""
     effective_sample_size: float
     """(Σw)² / Σw², between 1 and n"""
+
+
+def error_of_mean(values: np.ndarray) -> float:
+    """The standard error of the mean of independent values (n,); infinite for one."""
+    n = len(values)
+    return float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
 
 
 def log_mean_exp(log_weights: Values, groups: np.ndarray | None = None) -> LogMean:

@@ -1,7 +1,7 @@
 """Settings of a training run: the one place of their defaults."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -75,7 +75,7 @@ class Config:
     """Data larger than this stream from memory or disk, shuffled within a window."""
 
     @classmethod
-    def paper(cls, epochs: int = 100, **others: Any) -> Self:
+    def paper(cls, epochs: int = 100, **others: Any) -> "Config":
         """The paper's algorithm: mean-field iterations, momentum, no looks; else as given."""
         settings = {
             "batch_size": 100,
@@ -121,7 +121,7 @@ class Config:
         assert self.batch_size is not None, "Config.resolved chooses it"
         return self.batch_size
 
-    def resolved(self, model: GrandCanonicalRBM, rows: int, variance: float = 0.0) -> Self:
+    def resolved(self, model: GrandCanonicalRBM, rows: int, variance: float = 0.0) -> "Config":
         """These settings with numbers in the place of None, for so many rows.
 
         `variance` is that of the visible values, summed over columns: under the prior the weights

@@ -6,7 +6,7 @@ once.
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -43,7 +43,9 @@ class Optimizer:
     """Fraction of the training in which the rate first rises linearly to its value."""
 
     @classmethod
-    def paper(cls, rule: Any = "momentum", learning_rate: float = 0.1, **others: Any) -> Self:
+    def paper(
+        cls, rule: Any = "momentum", learning_rate: float = 0.1, **others: Any
+    ) -> "Optimizer":
         """The paper's: momentum at a constant rate; other settings as given."""
         return cls(rule, learning_rate, **{"decay_from": 1.0, "warm_up": 0.0, **others})
 
