@@ -151,6 +151,40 @@ def test_both_sides_equal_enumeration(units, potential):
     assert abs(deviations(units, potential, 5, temperatures=400)).max() < 4.5
 
 
+def trained_models(count):
+    """RBMs after a few epochs on rows near four random ones, and the rows."""
+    for seed in range(count):
+        rng = np.random.default_rng(seed)
+        flips = rng.random((200, 8)) < 0.1
+        rows = (rng.integers(0, 2, (4, 8))[rng.integers(0, 4, 200)] ^ flips).astype(float)
+        machine = vrbm.RBM(6, n_iter=10, learning_rate=0.1, random_state=seed).fit(rows)
+        yield machine.model_, rows
+
+
+def test_truth_lies_where_it_is_said_to_be():
+    """40 random and 5 trained models, with starts as `vrbm evaluate` and a plain call have them.
+
+    The number of misses is binomial. The limits are quantiles of 1e-3 of the nominal shares, 31.7%,
+    4.6%, and for the bracket 2.3% at each end. See benchmarks/calibration.py for many more.
+    """
+    random = [
+        (random_model(units, units, potential, seed=seed, scale=scale), None)
+        for units, potential in (("binary", "fixed"), ("spin", "constant"))
+        for seed, scale in enumerate([0.3, 1.0] * 10)
+    ]
+    misses = np.zeros(3, int)
+    cases = [*random, *trained_models(5)]
+    for number, (model, starts) in enumerate(cases):
+        settings = {"starts": starts, "chains": 100, "temperatures": 60}
+        found = annealed(model, jax.random.key(number), **settings)
+        truth = float(vrbm.exact.log_partition(model))
+        off = abs(found.log_partition - truth) / found.standard_error
+        misses += [off > 1, off > 2, not found.lower <= truth <= found.upper]
+    few, many = binom.ppf([[1e-3], [1 - 1e-3]], len(cases), [0.317, 0.0455, 0.0455])
+    assert (misses <= many).all(), misses
+    assert (misses >= few).all(), misses
+
+
 @pytest.mark.slow
 def test_calibration():
     """20 models of each potential and pair of unit types: errors cover as often as they should.
