@@ -11,9 +11,10 @@ from vrbm.training.looks import Look
 from vrbm.training.step import Carry
 from vrbm.typing import Chains, HiddenBias, VisibleBias, Weights
 
-#: Nats, beside the errors, by which the training rows must have become less likely than at an
-#: earlier look, or than under independent columns, for the model to be lost.
-LOST = 1.0
+#: By how much the training rows must have become less likely than at an earlier look, or than under
+#: independent columns, for the model to be lost: nats beside the errors, and a part of what had been
+#: gained over independent columns.
+LOST, LOST_PART = 1.0, 0.1
 #: How often a run may go back and halve its rate: without a better look, and in all.
 TURNS, MOST_TURNS = 3, 6
 
@@ -68,8 +69,10 @@ def has_lost(control: Control, look: Look, train: float | None, independent: flo
     """Whether the training rows, with log-likelihood `train`, have been lost."""
     if look.doubt is not None or train is None:
         return False
-    known = [value for value in (control.best_train, independent) if value is not None]
-    return bool(known) and train + look.error + LOST < max(known)
+    if independent is None:
+        return False
+    best = independent if control.best_train is None else max(control.best_train, independent)
+    return train + look.error < best - LOST - LOST_PART * (best - independent)
 
 
 def after(
@@ -111,8 +114,12 @@ def turned(control: Control, epoch: int) -> Control:
     )
 
 
-def warned(control: Control, epoch: int, why: str) -> Control:
-    """The control after going back because the data were lost, with a warning."""
+def warned(control: Control, epoch: int, why: str, train: float | None = None) -> Control:
+    """The control after going back because the data were lost, with a warning.
+
+    The likelihood `train` is from now on what others are compared with: if the look at the model
+    that was kept was too high, the run goes back to it only once.
+    """
     warnings.warn(
         f"in epoch {epoch} {why}: the run goes back to the model of epoch {control.kept_epoch}, "
         "and on at half the rate. A lower learning rate, or smaller weights to begin with, may "
@@ -120,4 +127,4 @@ def warned(control: Control, epoch: int, why: str) -> Control:
         TrainingWarning,
         stacklevel=4,
     )
-    return replace(control, halvings=control.halvings + 1)
+    return replace(control, halvings=control.halvings + 1, best_train=train)

@@ -38,12 +38,11 @@ class Diverged(FloatingPointError):
 class Lost(FloatingPointError):
     """The model has left the data behind, and half the rate did not help."""
 
-    def __init__(self, epoch: int, train: float | None, independent: float | None) -> None:
+    def __init__(self, epoch: int, train: float, independent: float) -> None:
         super().__init__(
-            f"the log-likelihood of training rows fell to {train:.2f} nats in epoch {epoch}"
-            + (f" (independent columns: {independent:.2f})" if independent is not None else "")
-            + ", again and again at ever lower rates. Likely cause: chains that do not follow the "
-            "model; take more chains, or tempered ones."
+            f"the log-likelihood of training rows fell to {train:.2f} nats in epoch {epoch} "
+            f"(independent columns: {independent:.2f}), again and again at ever lower rates. Likely "
+            "cause: chains that do not follow the model; take more chains, or tempered ones."
         )
 
 

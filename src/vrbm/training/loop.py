@@ -318,10 +318,12 @@ def _looked(
     watched = heldout if config.early_stopping else None
     control = state.control
     if steering.has_lost(control, look, train, looker.independent):
+        assert train is not None
+        assert looker.independent is not None
         if control.halvings == steering.MOST_TURNS:
             raise Lost(epoch, train, looker.independent)
         why = f"the log-likelihood of training rows fell to {train:.2f} nats"
-        control = steering.warned(control, epoch, why)
+        control = steering.warned(control, epoch, why, train)
         return _returned(replace(state, control=control), rules), found, False
     control = steering.after(control, look, train, watched, _kept(state, config), epoch)
     state = replace(state, control=control)
