@@ -221,9 +221,9 @@ def test_pipes_and_endless_files_are_not_read(run, tmp_path):
 def test_the_model_of_an_earlier_checkpoint_can_be_read(run):
     run, data = run
     arrays, header = opened(run.checkpoint)
-    written(run.checkpoint, arrays, {**header, "kind": checkpoint.EARLIER})
+    written(run.checkpoint, arrays, {**header, "kind": checkpoint.EARLIER[0]})
     assert checkpoint.load_model(run.checkpoint).n_visible == 4
-    with pytest.raises(ValueError, match="expected 'vrbm checkpoint 2'"):
+    with pytest.raises(ValueError, match="expected 'vrbm checkpoint 3'"):
         checkpoint.load(run.checkpoint, data, data.content_hash)
 
 

@@ -30,12 +30,12 @@ from vrbm import (
     Unbounded,
     exact,
 )
-from vrbm.estimator import ImpossibleLikelihood, fitting, machines
+from vrbm.estimator import ImpossibleLikelihood
 from vrbm.estimator.base import UNUSED
 from vrbm.evaluation import baselines, likelihood
 from vrbm.evaluation.likelihood import LikelihoodWarning
 from vrbm.model.storage import describe_potential
-from vrbm.training import growth
+from vrbm.training import beginning, growth
 
 CHECKS = """
 import sys, warnings
@@ -275,7 +275,7 @@ def is_priced(model, potential):
 
 def test_by_default_the_layer_has_no_end(X):
     machine = VRBM(n_iter=2, random_state=0).fit(X)
-    first = machines.UNITS_PER_COLUMN * X.shape[1]
+    first = beginning.UNITS_PER_COLUMN * X.shape[1]
     assert is_priced(machine.model_, Unbounded(0.2, absorb_log2=False))
     stored = machine._whole.max_hidden
     assert stored >= first + growth.spare(0.2)
@@ -298,13 +298,13 @@ def test_by_default_the_layer_has_no_end(X):
 
 def test_the_layer_grows_when_its_end_is_met(X, monkeypatch):
     monkeypatch.setattr(growth, "spare", lambda mu: 1)
-    monkeypatch.setattr(fitting, "FEWEST_SPARE", 1)
+    monkeypatch.setattr(beginning, "FEWEST_SPARE", 1)
     machine = VRBM(n_iter=1, random_state=0).fit(X)
     monkeypatch.undo()
     enough = VRBM(n_iter=1, random_state=0).fit(X)
     assert sum(facts["repeats"] for facts in machine.history_) > 0
     assert sum(facts["repeats"] for facts in enough.history_) == 0
-    assert machine._whole.max_hidden > machines.UNITS_PER_COLUMN * X.shape[1] + 16
+    assert machine._whole.max_hidden > beginning.UNITS_PER_COLUMN * X.shape[1] + 16
     assert machine._whole.b[-1] < -2
 
 

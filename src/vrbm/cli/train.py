@@ -46,7 +46,8 @@ class Train:
     out: Path
     """The run folder, new or empty."""
     max_hidden: int | None = None
-    """K, the largest size of the hidden layer; 200 by default, where there is one."""
+    """K, the largest size of the hidden layer. By default the unbounded potential has none, and
+    others have 200."""
     potential: Literal["unbounded", "penalizing", "constant", "fixed", "local"] = "unbounded"
     """The chemical potential: a --price for each unit of a layer without an end (--max-units limits
     it), as VRBM has it; the paper's; a constant --price; none (an ordinary RBM); or --price times
@@ -58,11 +59,13 @@ class Train:
     """Power of the norm in the paper's potential; 1 by default."""
     smooth: bool = False
     """The smooth form of the paper's potential."""
-    keep_log2: bool | None = None
-    """Let units earn log 2, in place of absorbing it in μ; by default for the unbounded potential
-    alone, which otherwise grows from almost nothing."""
-    visible: Literal["binary", "spin"] = "binary"
-    """Visible units 0/1 or ±1; data of either coding are mapped."""
+    keep_log2: bool = False
+    """Let units earn log 2, in place of absorbing it in μ; the unbounded potential does."""
+    absorb_log2: bool = False
+    """Absorb log 2 in the μ of the unbounded potential too: then the layer grows from almost
+    nothing."""
+    visible: Literal["binary", "spin"] | None = None
+    """Visible units 0/1 or ±1; those of the data by default, which are mapped otherwise."""
     hidden: Literal["binary", "spin"] = "binary"
     """Hidden units 0/1 or ±1."""
     weight_scale: float = beginning.WEIGHT_SCALE
@@ -109,14 +112,15 @@ class Train:
 
     def _model(self, data: Dataset) -> GrandCanonicalRBM:
         """The model to begin with, with visible biases from the means of the columns."""
-        potential, random = self._potential(), np.random.RandomState(self.seed)
+        potential, is_spin = self._potential(), data.domain is Domain.SPIN
+        random = np.random.RandomState(np.random.MT19937(np.random.SeedSequence(self.seed)))
         rows = np.asarray(data.train[: beginning.MEAN_ROWS], np.float32)
         model = beginning.initial(
-            (rows + 1) / 2 if data.domain is Domain.SPIN else rows,
+            (rows + 1) / 2 if is_spin else rows,
             self._units(data.n_visible),
             potential,
             random,
-            visible=UNITS[self.visible],
+            visible=UNITS[self.visible or ("spin" if is_spin else "binary")],
             hidden=UNITS[self.hidden],
             weight_scale=checks.number("weight_scale", self.weight_scale, 0.0),
             bias_scale=checks.number("bias_scale", self.bias_scale, 0.0),
@@ -127,16 +131,14 @@ class Train:
 
     @property
     def _keeps_log2(self) -> bool:
-        return self.potential == "unbounded" if self.keep_log2 is None else self.keep_log2
+        return self.keep_log2 or (self.potential == "unbounded" and not self.absorb_log2)
 
     def _units(self, columns: int) -> int:
         """Units to begin with."""
-        if self.potential != "unbounded":
-            return 200 if self.max_hidden is None else self.max_hidden
         if self.max_hidden is not None:
-            raise ValueError(
-                "--max-hidden does not apply to --potential unbounded: use --max-units."
-            )
+            return self.max_hidden
+        if self.potential != "unbounded":
+            return 200
         if not self._keeps_log2:
             return growth.FIRST
         most = self.config.max_units
@@ -147,13 +149,13 @@ class Train:
         """The potential that the flags describe; a flag that does not apply is an error."""
         needs = {"constant": ("price",)}
         takes = {
-            "unbounded": ("price", "keep_log2"),
+            "unbounded": ("price", "absorb_log2"),
             "constant": ("price", "keep_log2"),
             "local": ("price", "keep_log2"),
             "fixed": (),
             "penalizing": ("p", "smooth", "keep_log2"),
         }
-        for name in ("price", "p", "smooth", "keep_log2"):
+        for name in ("price", "p", "smooth", "keep_log2", "absorb_log2"):
             value = getattr(self, name)
             is_given = value is not None and value is not False
             if is_given and name not in takes[self.potential]:
@@ -171,6 +173,8 @@ class Train:
                 price = self.price
                 if price is None:
                     price = 1.0 if absorb else beginning.PRICE
+                if self.max_hidden is not None:  # as VRBM(max_hidden) has it
+                    return Constant(mu=price, absorb_log2=absorb)
                 return Unbounded(mu=price, absorb_log2=absorb)
             case "local":
                 settings = {} if self.price is None else {"beta": self.price}

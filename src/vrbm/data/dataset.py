@@ -111,7 +111,7 @@ class Dataset:
                 f"data set {self.name!r} has {len(self.train)} rows, of which validation_fraction "
                 f"= {fraction} leaves none to train on: pass more rows, or leave it out."
             )
-        order = np.random.RandomState(seed).permutation(len(self.train))
+        order = np.random.default_rng(seed).permutation(len(self.train))
         apart, kept = np.sort(order[:count]), np.sort(order[count:])
         labels = self.train_labels
         return replace(

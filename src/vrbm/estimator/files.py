@@ -24,8 +24,11 @@ PLAIN = {
     "mean_size_": float,
     "chemical_potential_": float,
     "n_iter_": int,
+    "n_samples_seen_": int,
     "history_": list[dict],
 }
+#: What earlier files do not say.
+LATER = {"n_samples_seen_": 0}
 
 
 def save(estimator: Any, path: Path | str) -> None:
@@ -73,7 +76,7 @@ def load(kind: Any, path: Path | str) -> Any:
     estimator = kind(**_settings(kind, stored.fact(header, "settings", dict, where), whole, where))
     fitted = stored.fact(header, "fitted", dict, where)
     for attribute, hint in PLAIN.items():
-        setattr(estimator, attribute, stored.fact(fitted, attribute, hint, where))
+        setattr(estimator, attribute, stored.fact({**LATER, **fitted}, attribute, hint, where))
     for number, record in enumerate(estimator.history_, start=1):
         check_record(record, f"record {number} in {path}")
     if estimator.n_features_in_ != width or not 1 <= estimator.n_hidden_ <= whole.max_hidden:

@@ -11,9 +11,9 @@ from vrbm.training.looks import Look
 from vrbm.training.step import Carry
 from vrbm.typing import Chains, HiddenBias, VisibleBias, Weights
 
-#: By how much the training rows must have become less likely than at an earlier look, or than under
-#: independent columns, for the model to be lost: nats beside the errors, and a part of what had been
-#: gained over independent columns.
+#: The model is lost when training rows have become less likely than at an earlier look, or than
+#: under independent columns, by so many nats beside the errors, and by so large a part of what had
+#: been gained over independent columns.
 LOST, LOST_PART = 1.0, 0.1
 #: How often a run may go back and halve its rate: without a better look, and in all.
 TURNS, MOST_TURNS = 3, 6

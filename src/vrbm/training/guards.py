@@ -41,8 +41,8 @@ class Lost(FloatingPointError):
     def __init__(self, epoch: int, train: float, independent: float) -> None:
         super().__init__(
             f"the log-likelihood of training rows fell to {train:.2f} nats in epoch {epoch} "
-            f"(independent columns: {independent:.2f}), again and again at ever lower rates. Likely "
-            "cause: chains that do not follow the model; take more chains, or tempered ones."
+            f"(independent columns: {independent:.2f}), again and again at ever lower rates. "
+            "Likely cause: chains that do not follow the model; take more chains, or tempered ones."
         )
 
 

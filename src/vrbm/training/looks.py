@@ -92,14 +92,19 @@ class Looker:
         return self.every > 0 and (self.config.epochs - epoch) % self.every == 0
 
     def __call__(
-        self, model: GrandCanonicalRBM, chains: Chains, width: int, key: RandomKey
+        self, model: GrandCanonicalRBM, chains: Chains, width: int, key: RandomKey, more: int = 1
     ) -> Look:
-        """Look at the first `width` units of a model, with the chains that stand for it."""
+        """Look at the first `width` units of a model, with the chains that stand for it.
+
+        With `more` times as many chains, and its square as many temperatures.
+        """
         base = model.visible.field_of_data(jnp.asarray(self.mean, model.W.dtype), self.count)
-        starts = chains[jnp.linspace(0, len(chains) - 1, CHAINS).astype(int)]
+        count = CHAINS * more
+        starts = chains[np.linspace(0, len(chains) - 1, count).astype(int)]
         is_small = min(model.n_visible, width) <= ENUMERATED
+        steps = TEMPERATURES * more**2
         found = jax.device_get(
-            three_ways(model, base, starts, self.directions, width, is_small, key)
+            three_ways(model, base, starts, self.directions, width, is_small, steps, key)
         )
         at_0, forward, backward, correlation, whole = found
         if is_small:
@@ -160,6 +165,7 @@ def three_ways(
     directions: Any,
     width: int,
     is_small: bool,
+    temperatures: int,
     key: RandomKey,
 ) -> tuple[Scalar, Batch, Batch, Scalar, Scalar]:
     """log Z_0, log-weights forward and backward, the correlation that is left, and log Z if small.
@@ -171,7 +177,7 @@ def three_ways(
     count = len(starts)
     start_key, key = jax.random.split(key)
     v = jnp.concatenate([path.start(start_key, count), starts, starts])
-    up = jnp.linspace(0, 1, TEMPERATURES, dtype=dtype)
+    up = jnp.linspace(0, 1, temperatures, dtype=dtype)
     down, one = up[::-1], jnp.ones_like(up)
 
     def by_group(*betas: Any) -> Any:
@@ -186,7 +192,7 @@ def three_ways(
         after = by_group(up[at + 1], down[at + 1], one[at])
         return (path.step(x, after, key), log_weights + gain), None
 
-    steps = jnp.arange(TEMPERATURES - 1), jax.random.split(key, TEMPERATURES - 1)
+    steps = jnp.arange(temperatures - 1), jax.random.split(key, temperatures - 1)
     (v, log_weights), _ = jax.lax.scan(step, (v, jnp.zeros(2 * count, dtype)), steps)
     before, now = starts @ directions, v[2 * count :] @ directions
     before, now = before - before.mean(axis=0), now - now.mean(axis=0)

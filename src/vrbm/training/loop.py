@@ -14,7 +14,7 @@ import optax
 
 from vrbm.data.dataset import Dataset, Domain
 from vrbm.model import GrandCanonicalRBM, checks
-from vrbm.model.random import Keys
+from vrbm.model.random import Keys, fold_in
 from vrbm.training import control as steering
 from vrbm.training import growth, needs, programs, resting, step, stiffness, window
 from vrbm.training.config import Config
@@ -23,12 +23,12 @@ from vrbm.training.gradient import parameters
 from vrbm.training.guards import Diverged, Lost, Phase
 from vrbm.training.looks import LOOK, Looker
 from vrbm.training.monitor import Measures, Monitor, some
-from vrbm.training.negative import met
+from vrbm.training.negative import NegativePhase, met
 from vrbm.training.observed import Observed
 from vrbm.training.optimizer import UserOptimizer, scalar
 from vrbm.training.source import OnDevice, Source, Streamed, as_dataset, encoded
 from vrbm.training.step import Carry, Rules, Steps
-from vrbm.typing import HiddenBias, RandomKey, Visible, VisibleBias
+from vrbm.typing import HiddenBias, RandomKey, VisibleBias
 
 # Number of the key that starts chains: no epoch has it.
 START = 2**32 - 1
@@ -125,13 +125,15 @@ def start(model: GrandCanonicalRBM, data: Any, config: Config, key: RandomKey) -
     _check(model, data, config)
     dtype = model.W.dtype
     model = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), model)
-    rows = jnp.asarray(some(model, data.train, data.domain, SURVEYED), dtype)
-    v_offset, h_offset, survival, prices = _survey(model, rows)
+    rows = some(model, data.train, data.domain, SURVEYED).astype(np.dtype(dtype))
+    v_offset, h_offset, survival, prices, negative = _survey(
+        model, rows, config.negative, fold_in(key, START)
+    )
     checks.finite_prices(prices)
     carry = Carry(
         model=model,
         optimizer=config.optimizer.update_rule(dtype).init(parameters(model)),
-        negative=config.negative.start(model, rows, jax.random.fold_in(key, START)),
+        negative=negative,
         v_offset=v_offset,
         h_offset=h_offset,
         stiff=stiffness.start(model, config.stiff, jax.random.fold_in(key, STIFF)),
@@ -142,13 +144,20 @@ def start(model: GrandCanonicalRBM, data: Any, config: Config, key: RandomKey) -
     return TrainState(carry, key, epoch=0, width=width)
 
 
-@jax.jit
+@eqx.filter_jit
 def _survey(
-    model: GrandCanonicalRBM, rows: Visible
-) -> tuple[VisibleBias, HiddenBias, HiddenBias, HiddenBias]:
-    """Averages of v and h over rows, the largest P(z ≥ a|v) of some, and the prices."""
+    model: GrandCanonicalRBM, rows: Any, negative: NegativePhase, key: RandomKey
+) -> tuple[VisibleBias, HiddenBias, HiddenBias, HiddenBias, Any]:
+    """Averages of v and h over rows, the largest P(z ≥ a|v) of some, the prices, and chains."""
+    rows = jnp.asarray(rows)
     found = model.response(rows[:: max(1, len(rows) // 1000)])
-    return rows.mean(axis=0), found.mean.mean(axis=0), met(model, found)[0], model.prices()
+    return (
+        rows.mean(axis=0),
+        found.mean.mean(axis=0),
+        met(model, found)[0],
+        model.prices(),
+        negative.start(model, rows, key),
+    )
 
 
 def train(
@@ -261,7 +270,7 @@ def _records(
             if looker.is_due(epoch):
                 state, found, is_over = _looked(state, looker, monitor, free_energies, rules)
             is_last = is_over or epoch == config.epochs
-            if is_last and config.early_stopping and state.control.best_heldout is not None:
+            if is_last and config.early_stopping and _kept_is_better(state, looker, monitor):
                 state = _returned(state, rules)
             record = Record(
                 epoch=epoch,
@@ -332,7 +341,39 @@ def _looked(
         return state, found, False
     if control.turns + 1 == steering.TURNS:
         return state, found, True
-    return _returned(replace(state, control=steering.turned(control, epoch)), rules), found, False
+    is_better = _kept_is_better(state, looker, monitor)
+    state = replace(state, control=steering.turned(control, epoch))
+    return _returned(state, rules) if is_better else state, found, False
+
+
+def _kept_is_better(state: TrainState, looker: Looker, monitor: Monitor) -> bool:
+    """Whether validation rows are more likely under the model that is kept, by longer looks.
+
+    A short look can miss what a model gives where no chain has been, and praise it for that.
+    """
+    control, negative = state.control, looker.config.negative
+    if control.best_heldout is None or control.kept_epoch == state.model_epoch:
+        return False
+    chains = negative.chains_of(state.carry.negative)
+    assert control.kept is not None
+    assert chains is not None
+    key = fold_in(state.key, LOOK)
+    values = []
+    for model, starts in (
+        (_model_kept(state), control.kept.chains),
+        (state.model, chains),
+    ):
+        width, free_energies = monitor.free_energies(model, state.key)
+        look = looker(model, starts, width, key, more=3)
+        values.append(-np.inf if look.doubt else -free_energies[1] - look.log_partition)
+    return bool(values[0] > values[1])
+
+
+def _model_kept(state: TrainState) -> GrandCanonicalRBM:
+    kept = state.control.kept
+    assert kept is not None
+    model = state.model
+    return eqx.tree_at(lambda m: (m.W, m.b, m.c), model, (kept.W, kept.b, kept.c))
 
 
 def _kept(state: TrainState, config: Config) -> steering.Kept:
@@ -348,7 +389,7 @@ def _returned(state: TrainState, rules: Rules) -> TrainState:
     if state.control.kept_epoch == state.model_epoch and state.model_epoch == state.epoch:
         return state
     carry = state.carry
-    model = eqx.tree_at(lambda m: (m.W, m.b, m.c), carry.model, (kept.W, kept.b, kept.c))
+    model = _model_kept(state)
     stiff = carry.stiff
     if stiff is not None and model.max_hidden != carry.model.max_hidden:
         key = jax.random.fold_in(state.key, STIFF)

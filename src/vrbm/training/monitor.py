@@ -78,6 +78,13 @@ class Monitor:
         }
         return facts, [float(part["free_energy"]) for part in (train, *other)]
 
+    def free_energies(self, model: GrandCanonicalRBM, key: RandomKey) -> tuple[int, list[float]]:
+        """Those of the training and held-out rows on average, and where the layer was cut."""
+        needed = window.enough(model) if self.window else model.max_hidden
+        width = window.fitting(model.max_hidden, needed)
+        parts = jax.device_get(self._look(model, key, width).measured)
+        return width, [float(part["free_energy"]) for part in parts]
+
     def _look(self, model: GrandCanonicalRBM, key: RandomKey, width: int) -> Measures:
         return Measures(width, measure(model, self.rows, key, self.kernel, width))
 
