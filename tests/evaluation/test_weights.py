@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from vrbm.evaluation.weights import log_mean_exp
+from vrbm.model.weights import log_mean_exp
 
 
 def test_the_mean_is_of_weights_and_not_of_their_logarithms():

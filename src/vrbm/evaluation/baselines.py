@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from vrbm import memory
-from vrbm.evaluation.weights import error_of_mean
+from vrbm.model.weights import error_of_mean
 
 INDEPENDENT, TREE = "independent columns", "a Chow-Liu tree"
 #: Rows that are added to each cell of a table of two columns.

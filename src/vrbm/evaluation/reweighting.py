@@ -21,7 +21,7 @@ from vrbm.data.ising.order import order_is_exact
 from vrbm.evaluation.likelihood import free_energies
 from vrbm.evaluation.mixing import Estimate
 from vrbm.evaluation.observables import Comparison, exact_ising
-from vrbm.evaluation.weights import error_of_mean, log_mean_exp
+from vrbm.model.weights import error_of_mean, log_mean_exp
 from vrbm.model import GrandCanonicalRBM, Spin
 from vrbm.typing import Numbers, Values
 

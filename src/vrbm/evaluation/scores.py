@@ -21,7 +21,7 @@ from vrbm.evaluation.likelihood import (
 )
 from vrbm.evaluation.path import fields_of_mean
 from vrbm.evaluation.reconstruction import ReconstructionErrors, reconstruction_errors
-from vrbm.evaluation.weights import error_of_mean
+from vrbm.model.weights import error_of_mean
 from vrbm.model import GrandCanonicalRBM
 from vrbm.training.negative import MeanField
 from vrbm.training.source import encoded

@@ -21,8 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from vrbm.data.dataset import Dataset, Domain
-from vrbm.evaluation.baselines import independent
-from vrbm.evaluation.weights import log_mean_exp
+from vrbm.model.weights import log_mean_exp
 from vrbm.model import GrandCanonicalRBM, exact
 from vrbm.model.path import Path
 from vrbm.training import window
@@ -82,10 +81,7 @@ class Looker:
         self.mean, self.count = rows.mean(axis=0), len(data.train)
         self.directions = jax.device_put(leading_directions(rows[:: max(1, len(rows) // ROWS)]))
         if self.obstacle is None:
-            baseline = independent((rows > 0).astype(np.int8))
-            self.independent = float(
-                baseline.mean((np.asarray(monitor.rows[0]) > 0).astype(np.int8))
-            )
+            self.independent = independent_columns(rows > 0, np.asarray(monitor.rows[0]) > 0)
 
     def is_due(self, epoch: int) -> bool:
         """Whether to look after this epoch: after the last, and every so many before."""
@@ -145,6 +141,16 @@ def spacing(config: Config, rows: int) -> int:
     if config.early_stopping:  # without looks it could not be
         every = min(every, max(1, config.epochs // 10))
     return every if every <= config.epochs else 0
+
+
+def independent_columns(rows: np.ndarray, others: np.ndarray) -> float:
+    """The mean log-likelihood of other rows under independent columns with the means of rows.
+
+    Half a row of either value is added to each column.
+    """
+    ones = (rows.sum(axis=0) + 0.5) / (len(rows) + 1)
+    share = others.mean(axis=0)
+    return float((share * np.log(ones) + (1 - share) * np.log1p(-ones)).sum())
 
 
 def leading_directions(rows: np.ndarray) -> np.ndarray:
