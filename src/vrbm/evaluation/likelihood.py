@@ -18,8 +18,8 @@ from vrbm.evaluation.baselines import BaselineScore
 from vrbm.evaluation.blocks import Blocks
 from vrbm.evaluation.chain_blocks import Progress, Settings, chain_weights
 from vrbm.evaluation.path import path
-from vrbm.model.weights import error_of_mean, log_mean_exp
 from vrbm.model import GrandCanonicalRBM, checks, exact
+from vrbm.model.weights import error_of_mean, log_mean_exp
 from vrbm.typing import Batch, RandomKey, Values, Visible
 
 #: Models whose smaller layer has at most this many units are enumerated.

@@ -21,8 +21,8 @@ from vrbm.data.ising.order import order_is_exact
 from vrbm.evaluation.likelihood import free_energies
 from vrbm.evaluation.mixing import Estimate
 from vrbm.evaluation.observables import Comparison, exact_ising
-from vrbm.model.weights import error_of_mean, log_mean_exp
 from vrbm.model import GrandCanonicalRBM, Spin
+from vrbm.model.weights import error_of_mean, log_mean_exp
 from vrbm.typing import Numbers, Values
 
 #: The share of the draws below which averages are not to be trusted.

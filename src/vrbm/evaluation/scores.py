@@ -21,8 +21,8 @@ from vrbm.evaluation.likelihood import (
 )
 from vrbm.evaluation.path import fields_of_mean
 from vrbm.evaluation.reconstruction import ReconstructionErrors, reconstruction_errors
-from vrbm.model.weights import error_of_mean
 from vrbm.model import GrandCanonicalRBM
+from vrbm.model.weights import error_of_mean
 from vrbm.training.negative import MeanField
 from vrbm.training.source import encoded
 from vrbm.typing import Numbers, RandomKey

@@ -21,9 +21,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from vrbm.data.dataset import Dataset, Domain
-from vrbm.model.weights import log_mean_exp
 from vrbm.model import GrandCanonicalRBM, exact
 from vrbm.model.path import Path
+from vrbm.model.weights import log_mean_exp
 from vrbm.training import window
 from vrbm.training.config import Config
 from vrbm.training.monitor import Monitor
