@@ -27,8 +27,7 @@ from vrbm.estimator import ImpossibleLikelihood
 from vrbm.evaluation.likelihood import LikelihoodWarning
 from vrbm.files import atomic
 
-DEBD = ("nltcs", "plants", "mushrooms", "dna", "baudio", "jester", "accidents", "tretail")
-DEBD += ("kosarek", "cwebkb")
+DEBD = tuple("nltcs plants mushrooms dna baudio jester accidents tretail kosarek cwebkb".split())
 MADE = ("digits", "ising", "copies", "planted")
 MODELS: dict[str, Any] = {
     "VRBM()": lambda seed: VRBM(random_state=seed),
