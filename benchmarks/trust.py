@@ -27,7 +27,18 @@ from vrbm.estimator import ImpossibleLikelihood
 from vrbm.evaluation.likelihood import LikelihoodWarning
 from vrbm.files import atomic
 
-DEBD = tuple("nltcs plants mushrooms dna baudio jester accidents tretail kosarek cwebkb".split())
+DEBD = (
+    "nltcs",
+    "plants",
+    "mushrooms",
+    "dna",
+    "baudio",
+    "jester",
+    "accidents",
+    "tretail",
+    "kosarek",
+    "cwebkb",
+)
 MADE = ("digits", "ising", "copies", "planted")
 MODELS: dict[str, Any] = {
     "VRBM()": lambda seed: VRBM(random_state=seed),
