@@ -68,7 +68,7 @@ format: $(READY)
 # Rewrites requirement files from pyproject.toml, with the hash of every file that may be installed: the
 # newest versions, the same with those for a GPU, and the lowest that we claim; requirements/bench.txt
 # pins the peers of the benchmarks by hand.
-COMPILE := $(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-header --no-annotate
+COMPILE := $(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-header --no-annotate --no-strip-extras
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet uv
 	$(COMPILE) --universal --extra io --extra dev --extra docs --upgrade pyproject.toml requirements/build.in -o requirements/locked.txt
