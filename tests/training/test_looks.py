@@ -88,7 +88,7 @@ def test_chains_that_cross_are_told_from_chains_that_stay():
 
 def test_looks_that_disagree_are_not_trusted():
     agree = np.zeros(32)
-    assert looks.judged(1.0, agree, agree, 0.0) == Look(1.0, 0.0, None, 0.0)
+    assert looks.judged(1.0, agree, agree, 0.0) == Look(1.0, 0.0, None, 0.0, upper=1.0)
     assert "not typical" in looks.judged(0.0, agree + 1, agree, 0.0).doubt
     assert "uncertain" in looks.judged(0.0, agree, agree + 2, 0.0).doubt
     assert "count" in looks.judged(0.0, 20.0 * np.eye(1, 32)[0], agree, 0.0).doubt
@@ -96,7 +96,7 @@ def test_looks_that_disagree_are_not_trusted():
 
 
 def test_looks_are_spaced_by_their_cost_and_include_the_last_epoch():
-    cheap = Config(batch_size=100, negative=Persistent(k=1, chains=500))
+    cheap = Config(epochs=50, batch_size=100, negative=Persistent(k=1, chains=500))
     assert looks.spacing(cheap, 100_000) == 3  # 50 epochs, 20 looks
     assert looks.spacing(cheap, 100) == 0
     assert looks.spacing(replace(cheap, looks=0), 100_000) == 0
@@ -154,7 +154,8 @@ def test_early_stopping_keeps_a_model_that_has_not_overfitted():
     rows, others = (random.randint(0, 2, (40, 20)).astype(float) for _ in range(2))
     settings = {"batch_size": 10, "n_iter": 200, "random_state": 0, "learning_rate": 0.5}
     plain = RBM(64, **settings).fit(rows)
-    stopped = RBM(64, early_stopping=True, **settings).fit(rows, X_val=others)
+    stopped = RBM(64, early_stopping=True, n_iter_no_change=10, **settings)
+    stopped.fit(rows, X_val=others)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert stopped.score(others) > plain.score(others)
@@ -176,7 +177,8 @@ def test_validation_rows_are_set_apart_at_random():
 def test_a_run_with_looks_resumes_bit_for_bit(tmp_path):
     data = Dataset("copies", Domain.BINARY, np.repeat(COPIES, 5, axis=0), validation=COPIES[:100])
     model = random_model(Binary(), n_visible=6, scale=0.01)
-    config = Config(epochs=10, early_stopping=True, n_iter_no_change=2)
+    slow = Optimizer(learning_rate=0.05)
+    config = Config(epochs=10, early_stopping=True, n_iter_no_change=2, optimizer=slow)
     key = jax.random.key(1)
     whole = list(Run(tmp_path / "whole").begin(model, data, config, key))[-1]
     parts = Run(tmp_path / "parts")

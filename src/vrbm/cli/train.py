@@ -107,8 +107,9 @@ class Train:
         }
         stop = None if self.patience is None else EarlyStopping(self.patience)
         options = {"every_seconds": self.checkpoint_seconds, "stop": stop}
-        records = run.begin(model, data, self.config, key, about, **options)
-        _follow(run, records, self.config.epochs)
+        config = self.config.resolved(model, len(data.train))
+        records = run.begin(model, data, config, key, about, **options)
+        _follow(run, records, config.n_epochs)
 
     def _model(self, data: Dataset) -> GrandCanonicalRBM:
         """The model to begin with, with visible biases from the means of the columns."""

@@ -46,14 +46,14 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
     #: The parameter that bounds or gives the number of hidden units.
     _size_name: ClassVar[str]
 
-    n_iter: int
+    n_iter: int | None
     learning_rate: float | None
     batch_size: int | None
     n_chains: int
     n_gibbs: int
     early_stopping: bool
     validation_fraction: float
-    n_iter_no_change: int
+    n_iter_no_change: int | None
     warm_start: bool
     random_state: Any
     verbose: int
@@ -349,12 +349,12 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         if not 0 < fraction < 1:
             raise ValueError(f"validation_fraction is {fraction}: pass a number between 0 and 1.")
         return Config(
-            epochs=checks.count("n_iter", self.n_iter),
+            epochs=None if self.n_iter is None else checks.count("n_iter", self.n_iter),
             batch_size=self.batch_size,
             negative=negative,
             optimizer=Optimizer(learning_rate=rate),
             early_stopping=bool(self.early_stopping),
-            n_iter_no_change=checks.count("n_iter_no_change", self.n_iter_no_change),
+            n_iter_no_change=self.n_iter_no_change,
             seed_scale=beginning.WEIGHT_SCALE,
             max_units=self._limit(),
         )

@@ -137,8 +137,9 @@ def _described_baselines(found: Mapping[str, Baseline]) -> dict[str, Any]:
         case Independent(rows, ones):
             facts |= {"rows": rows, "ones": ones.tolist()}
     match found.get(TREE):
-        case ChowLiu(_, parents, given):
+        case ChowLiu(_, parents, given, chance_edges):
             facts |= {"parents": parents.tolist(), "given": given.tolist()}
+            facts["chance_edges"] = chance_edges
     return facts
 
 
@@ -157,7 +158,11 @@ def _baselines(facts: dict[str, Any], width: int, where: str) -> dict[str, Basel
             raise ValueError(f"{where} have no tree of {width} columns: the file is damaged.")
         given = stored.fact(facts, "given", list[list[float]], where)
         table = _probabilities(given, (2, width), where)
-        found[TREE] = ChowLiu(rows, parents, table)
+        # Files of earlier versions do not say: any edge may be made by chance.
+        chance_edges = stored.fact({"chance_edges": width - 1, **facts}, "chance_edges", int, where)
+        if not 0 <= chance_edges < width:
+            raise ValueError(f"{where} have {chance_edges} edges by chance: the file is damaged.")
+        found[TREE] = ChowLiu(rows, parents, table, chance_edges)
     return found
 
 

@@ -80,7 +80,8 @@ def fit(
         # Idle units that earn log 2 leave the bound of the window open.
         window=model.potential.absorb_log2,
     )
-    needs.require(model, len(rows.v), config.resolved(model, len(rows.v)))
+    config = config.resolved(model, len(rows.v))
+    needs.require(model, len(rows.v), config)
     missing = np.isnan(rows.v)
     v, observed = rows.v, Observed()
     if rows.weights is not None:
@@ -105,13 +106,13 @@ def fit(
         with closing(train(None, data, config, state=state, observed=observed)) as trained:
             records: Iterator[Record] = trained
             if show is not None:
-                records = shown(trained, show, config.epochs)
+                records = shown(trained, show, config.n_epochs)
             for record in records:
                 state = record.state
                 history.append(record.facts())
     except KeyboardInterrupt:
         warnings.warn(
-            f"fit was interrupted in epoch {state.epoch + 1} of {config.epochs}: the model is "
+            f"fit was interrupted in epoch {state.epoch + 1} of {config.n_epochs}: the model is "
             f"that of the end of epoch {state.epoch}, and can be used.",
             ConvergenceWarning,
             stacklevel=5,

@@ -7,7 +7,7 @@ from vrbm.estimator.base import UNUSED, Machine
 from vrbm.model import Constant, FixedSize, Potential, checks
 from vrbm.model.potential import as_potential
 from vrbm.training import Config, beginning
-from vrbm.training.config import CHAINS, VALIDATION_FRACTION
+from vrbm.training.config import CHAINS, FEWEST_EPOCHS, FEWEST_STEPS, VALIDATION_FRACTION
 
 #: The lowest price without max_hidden: a layer without an end has 1/μ idle units on average.
 LEAST_PRICE = 0.01
@@ -16,13 +16,14 @@ FIRST_UNITS = 16
 #: The defaults of a training run, the same as those of `vrbm train`.
 DEFAULT = Config()
 
-_PARAMETERS = f"""n_iter : int
-        Epochs, passes over the data. In the second half of them the learning rate falls to zero.
+_PARAMETERS = f"""n_iter : int or None
+        Epochs, passes over the data. After 30 % of them the learning rate falls, to zero at the
+        end. None: {FEWEST_EPOCHS}, or as many as make {FEWEST_STEPS:,} steps.
     learning_rate : float or None
         Rate of gradient ascent on the log-likelihood, in centred coordinates; None: √(B/100) for
         batches of B rows.
     batch_size : int or None
-        The most rows in a step; all steps have equally many. None: a hundredth of the rows, from
+        The most rows in a step; all steps have equally many. None: a twentieth of the rows, from
         10 to 100.
     n_chains : int
         Persistent Gibbs chains, from which the model's averages come. When they are found not to
@@ -34,9 +35,10 @@ _PARAMETERS = f"""n_iter : int
         is long past. The rows are `X_val` of `fit`, or a random part of X.
     validation_fraction : float
         The part of X that is set apart for `early_stopping`, where `fit` is given no `X_val`.
-    n_iter_no_change : int
+    n_iter_no_change : int or None
         Epochs without a better model, after which training with `early_stopping` goes back to the
-        best one and on at half the rate; the third time it stops.
+        best one and on at half the rate; the third time it stops. None: a quarter of n_iter, and
+        at least 10.
     warm_start : bool
         Whether `fit` goes on from the model that is there, with n_iter epochs more. Parameters may
         have changed, other than the number of hidden units.
@@ -103,14 +105,14 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
         max_hidden: int | None = None,
         *,
         potential: Any = beginning.PRICE,
-        n_iter: int = DEFAULT.epochs,
+        n_iter: int | None = DEFAULT.epochs,
         learning_rate: float | None = DEFAULT.optimizer.learning_rate,
         batch_size: int | None = DEFAULT.batch_size,
         n_chains: int = CHAINS.chains,
         n_gibbs: int = CHAINS.k,
         early_stopping: bool = DEFAULT.early_stopping,
         validation_fraction: float = VALIDATION_FRACTION,
-        n_iter_no_change: int = DEFAULT.n_iter_no_change,
+        n_iter_no_change: int | None = DEFAULT.n_iter_no_change,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: int = 0,
@@ -171,14 +173,14 @@ class RBM(Machine):  # noqa: D101
         self,
         n_hidden: int = 100,
         *,
-        n_iter: int = DEFAULT.epochs,
+        n_iter: int | None = DEFAULT.epochs,
         learning_rate: float | None = DEFAULT.optimizer.learning_rate,
         batch_size: int | None = DEFAULT.batch_size,
         n_chains: int = CHAINS.chains,
         n_gibbs: int = CHAINS.k,
         early_stopping: bool = DEFAULT.early_stopping,
         validation_fraction: float = VALIDATION_FRACTION,
-        n_iter_no_change: int = DEFAULT.n_iter_no_change,
+        n_iter_no_change: int | None = DEFAULT.n_iter_no_change,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: int = 0,

@@ -25,6 +25,8 @@ SMOOTHING = 0.05
 BLOCK, MOST = 10_000, 100_000
 #: The most columns that a tree is fitted to.
 WIDEST = 2000
+#: Mutual information, in units of log N / n, below which an edge may be made by chance.
+CHANCE = 4.0
 #: Arrays (N, N) that fitting a tree takes.
 TABLES = 10
 
@@ -111,16 +113,19 @@ class ChowLiu(Baseline):
     """of each column, (N,); the first column is the root, and its own parent"""
     given: np.ndarray
     """p(v_i = 1 | v_parent(i) = t) for t = 0, 1, (2, N); for the root p(v_0 = 1), twice"""
+    chance_edges: int
+    """edges that the best of N independent columns would also have"""
 
     @property
     def n_parameters(self) -> float:
         """N probabilities and N − 1 edges.
 
-        An edge between independent columns counts max(1, 2 log N): of about N pairs the largest
+        An edge that chance may have made counts max(1, 2 log N): of about N pairs the largest
         mutual information is chosen, which is near log N / n, and is lost on new rows.
         """
         width = len(self.parents)
-        return width + (width - 1) * max(1.0, 2 * np.log(width))
+        by_chance = max(1.0, 2 * np.log(width)) - 1
+        return 2 * width - 1 + self.chance_edges * by_chance
 
     @cached_property
     def terms(self) -> tuple[float, np.ndarray, np.ndarray]:
@@ -189,7 +194,8 @@ def chow_liu(rows: Any, weights: np.ndarray | None = None) -> ChowLiu:
     at = np.arange(width)
     given = np.array([cells[1, t][at, parents] / single[t][parents] for t in (0, 1)])
     given[:, 0] = ones[0]
-    return ChowLiu(len(rows), parents, given)
+    is_chance = information[at, parents] < CHANCE * np.log(max(width, 2)) / total
+    return ChowLiu(len(rows), parents, given, int(is_chance[1:].sum()))
 
 
 def _floats(rows: Any) -> np.ndarray:

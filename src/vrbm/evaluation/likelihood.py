@@ -29,7 +29,7 @@ WIDE = 1.0
 FEW = 10.0
 #: Chains and temperatures that are tried in turn until a bracket is at most so wide, in nats.
 EFFORTS = ((100, 1000), (200, 4000), (400, 16_000))
-NARROW = 0.3
+NARROW = 0.1
 #: With fewer effective chains and a wider bracket than these, in nats, more effort is in vain.
 HOPELESS_CHAINS, HOPELESS_WIDTH = 3.0, 20.0
 
@@ -49,7 +49,8 @@ class LogPartition:
     lower: float
     """forward estimate − 2 standard errors."""
     upper: float
-    """backward estimate + 2 standard errors; infinite without a backward run."""
+    """backward estimate + 2 standard errors, and at least the forward estimate; infinite without a
+    backward run."""
     effective_sample_size: float
     """of the forward weights; infinite where exact."""
     method: str
@@ -89,7 +90,7 @@ class LogPartition:
                 f"the bracket of log Z is {self.upper - self.lower:.2f} nats wide: take more "
                 "temperatures, or more chains."
             )
-        if self.upper < self.lower:
+        if self.backward + 2 * (self.backward_error or 0.0) < self.lower:
             found.append(
                 f"the backward estimate {self.backward:.2f} lies below the forward one "
                 f"{self.log_partition:.2f}: its starts are not from the model, so that there is no "
@@ -219,7 +220,7 @@ def log_partition(
     if backward:
         inverse = log_mean_exp(-found.backward, found.origins)
         backward_value = found.log_partition_at_0 - inverse.value
-        upper = backward_value + 2 * inverse.standard_error
+        upper = max(backward_value + 2 * inverse.standard_error, value)
         backward_values = {
             "backward": backward_value,
             "backward_error": inverse.standard_error,

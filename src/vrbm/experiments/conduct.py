@@ -103,7 +103,7 @@ def _train(
     with closing(records):
         for record in records:
             line = f"ε {record.error_train:.2g}  ⟨z⟩ {record.mean_size:.1f}  μ {record.mu:.3f}"
-            progress(record.epoch / member.config.epochs, line)
+            progress(record.epoch / member.config.n_epochs, line)
 
 
 def _measure(study: StudyFolder, name: str, seed: int, preset: Preset, data: Dataset) -> None:

@@ -16,6 +16,7 @@ from vrbm.training.control import MOST_TURNS, Control, Kept
 from vrbm.training.loop import TrainState, start
 from vrbm.training.negative import Gibbs, MeanField, NegativePhase, Persistent
 from vrbm.training.optimizer import Optimizer
+from vrbm.training.source import as_dataset
 from vrbm.training.tempered import Tempered
 from vrbm.typing import RandomKey, Visible
 
@@ -66,9 +67,10 @@ def load(path: Path | str, data: Any, data_hash: str) -> tuple[TrainState, Confi
     config = restore(stored.fact(header, "config", dict, where), where)
     epoch, width = (stored.fact(header, name, int, where) for name in ("epoch", "width"))
     model = _model(arrays, header, where)
-    if not (0 <= epoch <= config.epochs and 1 <= width <= model.max_hidden):
+    total = config.resolved(model, len(as_dataset(data).train)).n_epochs
+    if not (0 <= epoch <= total and 1 <= width <= model.max_hidden):
         raise ValueError(
-            f"{path} has epoch {epoch} of {config.epochs} and a window of {width} of "
+            f"{path} has epoch {epoch} of {total} and a window of {width} of "
             f"{model.max_hidden} units: the file is damaged."
         )
     key = _key(arrays.pop("key", None), stored.fact(header, "key", str, where), where)

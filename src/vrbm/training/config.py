@@ -17,6 +17,10 @@ PRIOR_SCALE = 5**0.5
 LARGEST_DECAY = 0.5
 #: Persistent chains, and replicas of them as soon as they do not cross.
 CHAINS = Tempered(k=2, on_demand=True)
+#: The fewest epochs, and the fewest steps, of a run that is not told how many.
+FEWEST_EPOCHS, FEWEST_STEPS = 50, 8000
+#: The fewest epochs without a better look that are waited for.
+FEWEST_EPOCHS_WAITED = 10
 #: Part of the rows that is set apart to stop by, where none are given.
 VALIDATION_FRACTION = 0.1
 
@@ -29,10 +33,10 @@ class Config:
     `Config.paper` has those of the paper.
     """
 
-    epochs: int = 50
-    """Passes over the data."""
+    epochs: int | None = None
+    """Passes over the data; None: 50, or as many as make 8,000 steps."""
     batch_size: int | None = None
-    """Rows in a step; None: a hundredth of the rows, from 10 to 100. The rows that fill no batch
+    """Rows in a step; None: a twentieth of the rows, from 10 to 100. The rows that fill no batch
     are left out of their epoch."""
     negative: MeanField | Gibbs | Persistent | Tempered = CHAINS
     """Where the model's averages come from: persistent or tempered chains for the likelihood, or
@@ -55,9 +59,9 @@ class Config:
     would take more than 15 % of the time. Needs persistent or tempered chains."""
     early_stopping: bool = False
     """Keep the model of the best look at the validation rows, and stop when it is long past."""
-    n_iter_no_change: int = 10
+    n_iter_no_change: int | None = None
     """Epochs without a better look, after which the run goes back to the best one at half the rate,
-    and the third time stops."""
+    and the third time stops; None: a quarter of the epochs, and at least 10."""
     stiff: int = 0
     """Number of directions of largest curvature along which steps are shortened, for training by
     chains with sgd or momentum: 3 where modes of the data coexist and the model swings between
@@ -89,12 +93,12 @@ class Config:
         return cls(epochs, **{**settings, **others})
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "monitor_rows", "n_iter_no_change"):
-            checks.count(name, getattr(self, name))
+        checks.count("monitor_rows", self.monitor_rows)
         for name in ("looks", "prior_rows"):
             checks.count(name, getattr(self, name), least=0)
-        if self.batch_size is not None:
-            checks.count("batch_size", self.batch_size)
+        for name in ("epochs", "batch_size", "n_iter_no_change"):
+            if getattr(self, name) is not None:
+                checks.count(name, getattr(self, name))
         if self.penalty is not None:
             checks.number("penalty", self.penalty, 0.0)
         checks.number("penalty_power", self.penalty_power, 1.0)
@@ -121,16 +125,34 @@ class Config:
         assert self.batch_size is not None, "Config.resolved chooses it"
         return self.batch_size
 
-    def resolved(self, model: GrandCanonicalRBM, rows: int, variance: float = 0.0) -> "Config":
+    @property
+    def n_epochs(self) -> int:
+        """Passes over the data, once they are resolved."""
+        assert self.epochs is not None, "Config.resolved chooses them"
+        return self.epochs
+
+    @property
+    def patience(self) -> int:
+        """Epochs without a better look that are waited for, once the epochs are resolved."""
+        if self.n_iter_no_change is not None:
+            return self.n_iter_no_change
+        return max(FEWEST_EPOCHS_WAITED, self.n_epochs // 4)
+
+    def resolved(
+        self, model: GrandCanonicalRBM, rows: int, variance: float | None = None
+    ) -> "Config":
         """These settings with numbers in the place of None, for so many rows.
 
-        `variance` is that of the visible values, summed over columns: under the prior the weights
-        have the variance σ² = `PRIOR_SCALE`²/(d² `variance`), with d the difference between the
-        two states of a hidden unit, and the strength of the penalty is 1/(rows σ²).
+        The penalty needs the `variance` of the visible values too, summed over columns: under the
+        prior the weights have the variance σ² = `PRIOR_SCALE`²/(d² `variance`), with d the
+        difference between the two states of a hidden unit, and its strength is 1/(rows σ²).
         """
         batch = self.batch_size
         if batch is None:
-            batch = equal_batch(rows, int(np.clip(rows // 100, 10, 100)))
+            batch = equal_batch(rows, int(np.clip(rows // 20, 10, 100)))
+        epochs = self.epochs
+        if epochs is None:
+            epochs = max(FEWEST_EPOCHS, -(-FEWEST_STEPS // max(1, rows // batch)))
         d_hidden, d_visible = (
             float(unit.states[-1] - unit.states[0]) for unit in (model.hidden, model.visible)
         )
@@ -139,10 +161,10 @@ class Config:
             rate = (batch / 100) ** 0.5 / (d_hidden * d_visible) ** 2
             optimizer = replace(optimizer, learning_rate=rate)
         penalty = self.penalty
-        if penalty is None:
+        if penalty is None and variance is not None:
             penalty = d_hidden**2 * variance / (max(rows, self.prior_rows) * PRIOR_SCALE**2)
             penalty = min(penalty, LARGEST_DECAY / rate) if rate else 0.0
-        return replace(self, batch_size=batch, optimizer=optimizer, penalty=penalty)
+        return replace(self, epochs=epochs, batch_size=batch, optimizer=optimizer, penalty=penalty)
 
 
 def equal_batch(rows: int, most: int) -> int:

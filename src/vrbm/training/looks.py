@@ -57,6 +57,8 @@ class Look:
     """why log Z cannot be trusted, if so"""
     correlation: float
     """the largest, over directions, between where chains were and where they are M steps later"""
+    upper: float = np.inf
+    """what log Z hardly exceeds: the larger of the two estimates, and two errors"""
 
 
 class Looker:
@@ -85,7 +87,7 @@ class Looker:
 
     def is_due(self, epoch: int) -> bool:
         """Whether to look after this epoch: after the last, and every so many before."""
-        return self.every > 0 and (self.config.epochs - epoch) % self.every == 0
+        return self.every > 0 and (self.config.n_epochs - epoch) % self.every == 0
 
     def __call__(
         self, model: GrandCanonicalRBM, chains: Chains, width: int, key: RandomKey, more: int = 1
@@ -104,7 +106,7 @@ class Looker:
         )
         at_0, forward, backward, correlation, whole = found
         if is_small:
-            return Look(float(whole), 0.0, None, float(correlation))
+            return Look(float(whole), 0.0, None, float(correlation), upper=float(whole))
         return judged(float(at_0), forward, backward, float(correlation))
 
 
@@ -123,7 +125,9 @@ def judged(at_0: float, forward: np.ndarray, backward: np.ndarray, correlation: 
         doubt = "the chains are not typical of the model"
     elif error > TRUSTED:
         doubt = f"log Z is uncertain by {error:.1f} nats"
-    return Look(at_0 + (low.value - high.value) / 2, error, doubt, correlation)
+    upper = max(low.value, -high.value) + 2 * errors
+    middle = (low.value - high.value) / 2
+    return Look(at_0 + middle, error, doubt, correlation, at_0 + upper)
 
 
 def spacing(config: Config, rows: int) -> int:
@@ -137,10 +141,10 @@ def spacing(config: Config, rows: int) -> int:
     batch = min(config.batch, rows)
     epoch = rows // batch * (3 * batch + (2 * negative.k + 2) * negative.chains)
     look = RELATIVE_COST * 6 * CHAINS * TEMPERATURES
-    every = max(math.ceil(look / (SHARE * epoch)), math.ceil(config.epochs / config.looks))
+    every = max(math.ceil(look / (SHARE * epoch)), math.ceil(config.n_epochs / config.looks))
     if config.early_stopping:  # without looks it could not be
-        every = min(every, max(1, config.epochs // 10))
-    return every if every <= config.epochs else 0
+        every = min(every, max(1, config.n_epochs // 10))
+    return every if every <= config.n_epochs else 0
 
 
 def independent_columns(rows: np.ndarray, others: np.ndarray) -> float:

@@ -108,6 +108,8 @@ class Record:
     """How often the run went back to an earlier model, and on at half the rate."""
     kept_epoch: int
     """The epoch whose model the state holds: this one, unless the run went back."""
+    is_last: bool
+    """Whether the run ends here: after its last epoch, or early."""
     phase: Phase
     """regular, collapsed (few units, μ ≫ 1), saturated (all units in use) or fixed."""
     seconds: float
@@ -248,9 +250,9 @@ def _records(
     if looker.every and state.control.kept is None:
         state = replace(state, control=replace(state.control, kept=_kept(state, config)))
     keys = Keys(state.key)
-    total = config.epochs * source.batches
+    total = config.n_epochs * source.batches
     with closing(source):
-        while state.epoch < config.epochs:
+        while state.epoch < config.n_epochs:
             began = time.perf_counter()
             try:
                 state, summary, measures, largest_steps = _epoch(
@@ -269,7 +271,7 @@ def _records(
             found, is_over = NO_LOOK, False
             if looker.is_due(epoch):
                 state, found, is_over = _looked(state, looker, monitor, free_energies, rules)
-            is_last = is_over or epoch == config.epochs
+            is_last = is_over or epoch == config.n_epochs
             if is_last and config.early_stopping and _kept_is_better(state, looker, monitor):
                 state = _returned(state, rules)
             record = Record(
@@ -279,6 +281,7 @@ def _records(
                 state=state,
                 rate_halvings=state.control.halvings,
                 kept_epoch=state.model_epoch,
+                is_last=is_last,
                 **facts,
                 **summary,
                 **found,
@@ -337,7 +340,7 @@ def _looked(
     control = steering.after(control, look, train, watched, _kept(state, config), epoch)
     state = replace(state, control=control)
     waited = epoch - control.best_epoch
-    if watched is None or waited < config.n_iter_no_change:
+    if watched is None or waited < config.patience:
         return state, found, False
     if control.turns + 1 == steering.TURNS:
         return state, found, True
@@ -349,7 +352,8 @@ def _looked(
 def _kept_is_better(state: TrainState, looker: Looker, monitor: Monitor) -> bool:
     """Whether validation rows are more likely under the model that is kept, by longer looks.
 
-    A short look can miss what a model gives where no chain has been, and praise it for that.
+    A short look can miss what a model gives where no chain has been, and praise it for that. What
+    is compared are lower ends: that of a model whose log Z is not certain is low, not unknown.
     """
     control, negative = state.control, looker.config.negative
     if control.best_heldout is None or control.kept_epoch == state.model_epoch:
@@ -365,7 +369,7 @@ def _kept_is_better(state: TrainState, looker: Looker, monitor: Monitor) -> bool
     ):
         width, free_energies = monitor.free_energies(model, state.key)
         look = looker(model, starts, width, key, more=3)
-        values.append(-np.inf if look.doubt else -free_energies[1] - look.log_partition)
+        values.append(-free_energies[1] - look.upper)
     return bool(values[0] > values[1])
 
 
@@ -433,13 +437,13 @@ def _epoch(
     for number, (rows, order) in enumerate(
         source.blocks(state.epoch, _order_key(keys, state.epoch))
     ):
-        if following < config.epochs:
+        if following < config.n_epochs:
             source.prepare(following, _order_key(keys, following))
         key = keys(state.epoch, 1, number)
         first = state.epoch * source.batches + done
         is_settled = first >= RESTLESS
         taken = np.arange(first, first + len(order))
-        rates = config.optimizer.rates(taken, config.epochs * source.batches)
+        rates = config.optimizer.rates(taken, config.n_epochs * source.batches)
         rates = (state.control.rate_factor * rates).astype(dtype)
         may_rest = is_settled
         while True:

@@ -32,7 +32,7 @@ class Optimizer:
     """γ; None: √(B/100) for 0/1 units and batches of B rows, 1/16 of that for ±1 units."""
     momentum: float = 0.9
     """β of the paper's momentum; the other rules have none."""
-    decay_from: float = 0.5
+    decay_from: float = 0.3
     """Fraction of the training after which the rate falls linearly to zero; 1: never."""
     growth: float = 1.0
     """Factor by which the rate grows, exponentially, over the training. A mean-field gradient falls

@@ -58,6 +58,7 @@ class Run:
         **options: Any,
     ) -> Generator[Record, None, None]:
         """Train from the beginning, in a folder that is new or empty."""
+        config = config.resolved(model, len(data.train))
         with lock.held(self.folder):
             self._check_contents()
             self._clean()
@@ -88,7 +89,7 @@ class Run:
             stop = options.get("stop")
             # What it had seen before the pause; the last answer may have been to stop.
             answers = [] if stop is None else [bool(stop(facts)) for facts in kept]
-            if state.epoch >= config.epochs or answers[-1:] == [True]:
+            if state.epoch >= config.n_epochs or answers[-1:] == [True]:
                 storage.save(state.model, self.model)
                 return
             records = train(None, data, config, state=state)
@@ -147,7 +148,7 @@ class Run:
         saved = time.monotonic()
         try:
             for record in records:
-                done = record.epoch == config.epochs or (stop is not None and bool(stop(record)))
+                done = (stop is not None and bool(stop(record))) or record.is_last
                 due = done or time.monotonic() - saved >= every_seconds
                 with writing(self.records), self.records.open("a") as file:
                     file.write(f"{json.dumps(record.facts())}\n")

@@ -1,9 +1,10 @@
 r"""Replica exchange: chains at a ladder of inverse temperatures that swap their visible values.
 
 Replica β has weights βW, hidden biases βb, the prices of the full model, and visible biases
-βc + (1 − β)c₀, where c₀ is the field of the data mean: independent units at β = 0, the model at
-β = 1. With h and z summed out, its marginal is p_β(v) ∝ e^{−F_β(v)}, and a swap of the values v_i,
-v_j of two replicas is accepted with probability
+βc + (1 − β)c₀: independent units at β = 0, the model at β = 1. The fields c₀ are 0: from uniform
+units replicas find modes that the model has where the data have none, which from the data mean they
+miss (docs/training.md). With h and z summed out, the marginal of a replica is p_β(v) ∝ e^{−F_β(v)},
+and a swap of the values v_i, v_j of two replicas is accepted with probability
 
     min(1, e^{F_i(v_i) + F_j(v_j) − F_i(v_j) − F_j(v_i)}),
 
@@ -77,7 +78,7 @@ class Tempered(NegativePhase):
             v = Persistent(self.k, self.chains).start(model, rows, key)[None]
         else:
             v = rows[jax.random.randint(key, (self.betas, self.chains), 0, len(rows))]
-        return _replicas(v, model.visible.field_of_data(rows.mean(axis=0), len(rows)))
+        return _replicas(v, jnp.zeros_like(model.c))
 
     def rest(self, state: Replicas) -> Replicas:
         """Place the ladder at equal distances in the cumulative rejection, which becomes even."""
