@@ -34,6 +34,25 @@ def test_curves_show_every_seed():
     np.testing.assert_allclose(lower.lines[2].get_ydata(), 3)
 
 
+def test_likelihoods_show_errors_and_looks_that_could_not_be_trusted():
+    nan = np.nan
+    looks = {
+        "epoch": np.array([2.0, 4.0, 6.0]),
+        "train": np.array([-9.0, nan, -7.0]),
+        "heldout": np.array([-9.5, nan, -8.0]),
+        "error": np.array([0.1, 1.5, 0.2]),
+    }
+    (axes,) = plots.likelihood_curve(looks).axes
+    train, heldout = (container.lines[0].get_ydata() for container in axes.containers)
+    np.testing.assert_allclose(train, [-9, -7])
+    np.testing.assert_allclose(heldout, [-9.5, -8])
+    np.testing.assert_allclose(axes.lines[-1].get_xdata(), [4])
+    labels = {text.get_text() for text in axes.get_legend().texts}
+    assert labels == {"training rows", "held-out rows", "log Z could not be trusted"}
+    alone = plots.likelihood_curve({**looks, "heldout": np.full(3, nan)})
+    assert len(alone.axes[0].containers) == 1
+
+
 def test_sizes_are_shown_where_they_are_probable():
     p = np.zeros(100)
     p[60:63] = (0.25, 0.5, 0.25)

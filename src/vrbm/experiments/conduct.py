@@ -128,6 +128,23 @@ def _measure(study: StudyFolder, name: str, seed: int, preset: Preset, data: Dat
         temporary.write_text(json.dumps(finite(numbers), indent=1))
 
 
+def likelihood_looks(records: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+    """Epoch, log-likelihood of training and held-out rows, and its error, of each look.
+
+    NaN where it could not be trusted, or where there are no such rows.
+    """
+    looks = [record for record in records if record.get("chain_correlation") is not None]
+    names = {
+        "epoch": "epoch",
+        "train": "log_likelihood_train",
+        "heldout": "log_likelihood_heldout",
+        "error": "log_likelihood_error",
+    }
+    return {
+        key: np.array([look[name] for look in looks], np.float64) for key, name in names.items()
+    }
+
+
 def learning_curve(records: list[dict[str, Any]], points: int = 200) -> dict[str, np.ndarray]:
     """Epoch, ε_train, ε_test and ⟨z⟩ at most `points` epochs, evenly spaced in log epoch."""
     chosen = np.unique(np.geomspace(1, len(records), points).round().astype(int)) - 1

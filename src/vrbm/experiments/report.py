@@ -9,7 +9,7 @@ import numpy as np
 from vrbm import stored
 from vrbm.evaluation import effective_units, row_averages
 from vrbm.experiments.catalogue import EXPERIMENTS
-from vrbm.experiments.conduct import learning_curve
+from vrbm.experiments.conduct import learning_curve, likelihood_looks
 from vrbm.experiments.environment import environment
 from vrbm.experiments.figures import FIGURES
 from vrbm.experiments.folder import StudyFolder
@@ -135,6 +135,15 @@ def _run_report(run: Run) -> None:
     curve = learning_curve(records)
     curves = {0: {name.removeprefix("curve_"): value for name, value in curve.items()}}
     made = {"learning": (plots.learning_curves(curves), "Errors and mean size against epochs.")}
+    looks = likelihood_looks(records)
+    if len(looks["epoch"]):
+        caption = "The mean log-likelihood against epochs, in nats, by short annealing both ways."
+        made["likelihood"] = (plots.likelihood_curve(looks), caption)
+        for name, rows_of in (("train", "training"), ("heldout", "held-out")):
+            known = np.flatnonzero(np.isfinite(looks[name]))
+            if known.size:
+                value, epoch = looks[name][known[-1]], int(looks["epoch"][known[-1]])
+                shown[f"log-likelihood, {rows_of} rows, nats (epoch {epoch})"] = value
     if run.model.exists():
         model = storage.load(run.model)
         weights, biases = row_averages(model)

@@ -81,6 +81,48 @@ def learning_curves(
     return figure
 
 
+def likelihood_curve(looks: Mapping[str, np.ndarray]) -> Figure:
+    """The log-likelihood of training and held-out rows against epochs, with its errors.
+
+    `looks` holds arrays `epoch`, `train`, `heldout` and `error`; where a look could not be trusted
+    they are NaN, and a mark on the axis says so.
+    """
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
+        axes = figure.subplots()
+        for name, label, colour, line in (
+            ("train", "training rows", COLOURS[5], "o-"),
+            ("heldout", "held-out rows", COLOURS[6], "s--"),
+        ):
+            known = np.isfinite(looks[name])
+            if known.any():
+                axes.errorbar(
+                    looks["epoch"][known],
+                    looks[name][known],
+                    looks["error"][known],
+                    fmt=line,
+                    color=colour,
+                    markersize=4,
+                    capsize=2,
+                    label=label,
+                )
+        unknown = looks["epoch"][~np.isfinite(looks["train"])]
+        if unknown.size:
+            axes.plot(
+                unknown,
+                np.zeros(len(unknown)),
+                "x",
+                color=COLOURS[9],
+                transform=axes.get_xaxis_transform(),
+                clip_on=False,
+                label="log Z could not be trusted",
+            )
+        axes.set_xlabel("epoch")
+        axes.set_ylabel("mean $\\log p(v)$, nats")
+        axes.legend()
+    return figure
+
+
 def size_distributions(profiles: Mapping[int, np.ndarray], expected: float | None = None) -> Figure:
     """The average of p(z|v) against z for several K, where it is not negligible."""
     styles = ("-", "--", "-.", ":")
