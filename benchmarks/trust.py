@@ -94,15 +94,19 @@ def fitted(name: str, model: str, seed: int, debd: Path) -> dict[str, Any]:
 
 
 def table(lines: list[dict[str, Any]]) -> str:
-    """Seeds side by side: scores, the widest bracket, and what was said of them."""
-    text = "| data | model | units | score on test rows | bracket | tree | said |\n"
+    """Seeds side by side: scores and their lower ends, the widest bracket, and what was said."""
+    text = "| data | model | units | test rows (lower end) | bracket | tree | said |\n"
     text += "| --- | --- | ---: | --- | ---: | ---: | --- |\n"
-    for name in dict.fromkeys(line["data"] for line in lines):
+    for name in (*DEBD, *MADE):
         for model in MODELS:
             mine = [one for one in lines if (one["data"], one["model"]) == (name, model)]
+            mine.sort(key=lambda one: one["seed"])
             if not mine:
                 continue
-            scores = [f"{one['score']:.2f}" if "score" in one else "refused" for one in mine]
+            scores = [
+                f"{one['score']:.2f} ({one['bracket'][0]:.2f})" if "score" in one else "refused"
+                for one in mine
+            ]
             widths = [np.ptp(one["bracket"]) for one in mine if "bracket" in one]
             tree = mine[0]["baselines"].get("a Chow-Liu tree", np.nan)
             said = sum(bool(one["warnings"]) or "refused" in one for one in mine)
@@ -137,8 +141,8 @@ def main() -> None:
                 print(json.dumps(lines[-1]), flush=True)
                 with atomic(path) as temporary:
                     temporary.write_text("".join(f"{json.dumps(one)}\n" for one in lines))
-                with atomic(given.folder / "trust.md") as temporary:
-                    temporary.write_text(table(lines))
+    with atomic(given.folder / "trust.md") as temporary:
+        temporary.write_text(table(lines))
 
 
 if __name__ == "__main__":

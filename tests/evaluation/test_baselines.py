@@ -91,3 +91,13 @@ def test_of_a_data_set(monkeypatch):
         assert baselines.fit_all(2 * rows - 1)[name].mean(2 * rows - 1) == pytest.approx(expected)
     monkeypatch.setattr(baselines, "MOST", 25)
     assert baselines.fit_all(rows)["a Chow-Liu tree"].mean(rows) < 0
+
+
+def test_edges_that_chance_may_have_made_are_told_from_others():
+    random = np.random.RandomState(0)
+    noise = random.randint(0, 2, (2000, 12))
+    assert baselines.chow_liu(noise).chance_edges == 11
+    copies = np.repeat(noise[:, :1], 12, axis=1)
+    tree = baselines.chow_liu(copies)
+    assert tree.chance_edges == 0
+    assert tree.n_parameters == 23

@@ -189,3 +189,40 @@ def test_a_run_with_looks_resumes_bit_for_bit(tmp_path):
     resumed = list(Run(tmp_path / "parts").resume(data))[-1]
     assert resumed.facts() | {"seconds": 0} == whole.facts() | {"seconds": 0}
     assert_array_equal(resumed.state.model.W, whole.state.model.W)
+
+
+def test_a_run_that_stops_early_says_so_and_writes_its_model(tmp_path, monkeypatch):
+    monkeypatch.setattr(control, "TURNS", 1)
+    data = Dataset("copies", Domain.BINARY, np.repeat(COPIES, 5, axis=0), validation=COPIES[:100])
+    model = random_model(Binary(), n_visible=6, scale=0.01)
+    still = Optimizer(learning_rate=0.0)  # no look is better than the first
+    config = Config(epochs=10, early_stopping=True, n_iter_no_change=1, optimizer=still)
+    run = Run(tmp_path)
+    records = list(run.begin(model, data, config, jax.random.key(0)))
+    assert len(records) < 10
+    assert [record.is_last for record in records] == [False] * (len(records) - 1) + [True]
+    assert run.model.exists()
+    assert list(Run(tmp_path).resume(data)) == []
+
+
+def test_epochs_that_are_not_given_make_enough_steps(tmp_path):
+    data = Dataset("copies", Domain.BINARY, np.repeat(COPIES, 5, axis=0))
+    model = random_model(Binary(), n_visible=6, scale=0.01)
+    config = Config().resolved(model, 2000)
+    assert (config.batch, config.n_epochs) == (100, 400)
+    assert Config().resolved(model, 100_000).n_epochs == 50
+    assert Config(batch_size=100).resolved(model, 100).n_epochs == 1000
+    assert config.resolved(model, 2000) == config
+    records = Run(tmp_path).begin(model, data, replace(Config(), looks=0), jax.random.key(0))
+    next(records)
+    records.close()
+    resumed = Run(tmp_path).resume(data)
+    assert next(resumed).epoch == 1
+    resumed.close()
+
+
+def test_bounds_of_looks_hold_both_estimates_or_are_infinite():
+    agree = np.zeros(32)
+    assert looks.judged(0.0, agree, agree + 0.3, 0.0).upper == 0.3
+    assert looks.judged(0.0, agree + 1, agree, 0.0).upper == np.inf
+    assert looks.judged(0.0, 20.0 * np.eye(1, 32)[0], agree, 0.0).upper == np.inf

@@ -335,8 +335,6 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
 
     def _config(self) -> Config:
         """The settings of `fit`, checked; what is None is found from the rows."""
-        if self.batch_size is not None:
-            checks.count("batch_size", self.batch_size)
         negative = replace(
             CHAINS,
             k=checks.count("n_gibbs", self.n_gibbs),
@@ -349,12 +347,12 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         if not 0 < fraction < 1:
             raise ValueError(f"validation_fraction is {fraction}: pass a number between 0 and 1.")
         return Config(
-            epochs=None if self.n_iter is None else checks.count("n_iter", self.n_iter),
-            batch_size=self.batch_size,
+            epochs=_count_or_none("n_iter", self.n_iter),
+            batch_size=_count_or_none("batch_size", self.batch_size),
             negative=negative,
             optimizer=Optimizer(learning_rate=rate),
             early_stopping=bool(self.early_stopping),
-            n_iter_no_change=self.n_iter_no_change,
+            n_iter_no_change=_count_or_none("n_iter_no_change", self.n_iter_no_change),
             seed_scale=beginning.WEIGHT_SCALE,
             max_units=self._limit(),
         )
@@ -533,3 +531,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
     def _fixed_key(self) -> Any:
         """A key that is the same in every call, for averages that should repeat."""
         return fitting.new_key(np.random.RandomState(0))
+
+
+def _count_or_none(name: str, value: Any) -> int | None:
+    return None if value is None else checks.count(name, value)

@@ -7,7 +7,13 @@ from vrbm.estimator.base import UNUSED, Machine
 from vrbm.model import Constant, FixedSize, Potential, checks
 from vrbm.model.potential import as_potential
 from vrbm.training import Config, beginning
-from vrbm.training.config import CHAINS, FEWEST_EPOCHS, FEWEST_STEPS, VALIDATION_FRACTION
+from vrbm.training.config import (
+    CHAINS,
+    FEWEST_EPOCHS,
+    FEWEST_STEPS,
+    MOST_EPOCHS,
+    VALIDATION_FRACTION,
+)
 
 #: The lowest price without max_hidden: a layer without an end has 1/μ idle units on average.
 LEAST_PRICE = 0.01
@@ -18,7 +24,8 @@ DEFAULT = Config()
 
 _PARAMETERS = f"""n_iter : int or None
         Epochs, passes over the data. After 30 % of them the learning rate falls, to zero at the
-        end. None: {FEWEST_EPOCHS}, or as many as make {FEWEST_STEPS:,} steps.
+        end. None: {FEWEST_EPOCHS}, or as many as make {FEWEST_STEPS:,} steps, at most
+        {MOST_EPOCHS:,}.
     learning_rate : float or None
         Rate of gradient ascent on the log-likelihood, in centred coordinates; None: √(B/100) for
         batches of B rows.
@@ -38,7 +45,7 @@ _PARAMETERS = f"""n_iter : int or None
     n_iter_no_change : int or None
         Epochs without a better model, after which training with `early_stopping` goes back to the
         best one and on at half the rate; the third time it stops. None: a quarter of n_iter, and
-        at least 10.
+        at least 10, which chooses the model and seldom saves time.
     warm_start : bool
         Whether `fit` goes on from the model that is there, with n_iter epochs more. Parameters may
         have changed, other than the number of hidden units.

@@ -25,7 +25,8 @@ SMOOTHING = 0.05
 BLOCK, MOST = 10_000, 100_000
 #: The most columns that a tree is fitted to.
 WIDEST = 2000
-#: Mutual information, in units of log N / n, below which an edge may be made by chance.
+#: Mutual information, in units of log N / n, below which an edge may be made by chance: twice the
+#: largest of N²/2 pairs of independent columns.
 CHANCE = 4.0
 #: Arrays (N, N) that fitting a tree takes.
 TABLES = 10
@@ -114,7 +115,7 @@ class ChowLiu(Baseline):
     given: np.ndarray
     """p(v_i = 1 | v_parent(i) = t) for t = 0, 1, (2, N); for the root p(v_0 = 1), twice"""
     chance_edges: int
-    """edges that the best of N independent columns would also have"""
+    """edges whose mutual information is below `CHANCE` log N / n"""
 
     @property
     def n_parameters(self) -> float:

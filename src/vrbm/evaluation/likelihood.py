@@ -49,8 +49,7 @@ class LogPartition:
     lower: float
     """forward estimate − 2 standard errors."""
     upper: float
-    """backward estimate + 2 standard errors, and at least the forward estimate; infinite without a
-    backward run."""
+    """the larger estimate + 2 of its standard errors; infinite without a backward run."""
     effective_sample_size: float
     """of the forward weights; infinite where exact."""
     method: str
@@ -72,7 +71,8 @@ class LogPartition:
     @property
     def is_hopeless(self) -> bool:
         """Whether no effort of `EFFORTS` will do: few chains count, and the ends are far apart."""
-        is_wide = abs(self.upper - self.lower) > HOPELESS_WIDTH
+        apart = 0.0 if self.backward is None else abs(self.backward - self.log_partition)
+        is_wide = max(self.upper - self.lower, apart) > HOPELESS_WIDTH
         return self.effective_sample_size < HOPELESS_CHAINS and is_wide
 
     def doubts(self) -> list[str]:
@@ -220,7 +220,7 @@ def log_partition(
     if backward:
         inverse = log_mean_exp(-found.backward, found.origins)
         backward_value = found.log_partition_at_0 - inverse.value
-        upper = max(backward_value + 2 * inverse.standard_error, value)
+        upper = max(backward_value + 2 * inverse.standard_error, value + 2 * forward.standard_error)
         backward_values = {
             "backward": backward_value,
             "backward_error": inverse.standard_error,

@@ -136,7 +136,7 @@ def _run_report(run: Run) -> None:
     curves = {0: {name.removeprefix("curve_"): value for name, value in curve.items()}}
     made = {"learning": (plots.learning_curves(curves), "Errors and mean size against epochs.")}
     looks = likelihood_looks(records)
-    if len(looks["epoch"]):
+    if np.isfinite(looks["train"]).any():
         caption = "The mean log-likelihood against epochs, in nats, by short annealing both ways."
         made["likelihood"] = (plots.likelihood_curve(looks), caption)
         for name, rows_of in (("train", "training"), ("heldout", "held-out")):

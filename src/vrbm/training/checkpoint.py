@@ -20,9 +20,9 @@ from vrbm.training.source import as_dataset
 from vrbm.training.tempered import Tempered
 from vrbm.typing import RandomKey, Visible
 
-KIND = "vrbm checkpoint 3"
+KIND = "vrbm checkpoint 4"
 #: Their models can be read, but their states cannot be resumed.
-EARLIER = ("vrbm checkpoint 1", "vrbm checkpoint 2")
+EARLIER = ("vrbm checkpoint 1", "vrbm checkpoint 2", "vrbm checkpoint 3")
 #: With what the names of arrays begin that a run may go back to.
 KEPT = ".kept."
 #: The correlation of chains that do not move, to which every phase that can adapt does.
@@ -67,10 +67,10 @@ def load(path: Path | str, data: Any, data_hash: str) -> tuple[TrainState, Confi
     config = restore(stored.fact(header, "config", dict, where), where)
     epoch, width = (stored.fact(header, name, int, where) for name in ("epoch", "width"))
     model = _model(arrays, header, where)
-    total = config.resolved(model, len(as_dataset(data).train)).n_epochs
-    if not (0 <= epoch <= total and 1 <= width <= model.max_hidden):
+    config = config.resolved(model, len(as_dataset(data).train))
+    if not (0 <= epoch <= config.n_epochs and 1 <= width <= model.max_hidden):
         raise ValueError(
-            f"{path} has epoch {epoch} of {total} and a window of {width} of "
+            f"{path} has epoch {epoch} of {config.n_epochs} and a window of {width} of "
             f"{model.max_hidden} units: the file is damaged."
         )
     key = _key(arrays.pop("key", None), stored.fact(header, "key", str, where), where)

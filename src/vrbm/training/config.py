@@ -17,8 +17,8 @@ PRIOR_SCALE = 5**0.5
 LARGEST_DECAY = 0.5
 #: Persistent chains, and replicas of them as soon as they do not cross.
 CHAINS = Tempered(k=2, on_demand=True)
-#: The fewest epochs, and the fewest steps, of a run that is not told how many.
-FEWEST_EPOCHS, FEWEST_STEPS = 50, 8000
+#: The fewest epochs, and the fewest steps in at most so many, of a run that is not told how many.
+FEWEST_EPOCHS, FEWEST_STEPS, MOST_EPOCHS = 50, 8000, 1000
 #: The fewest epochs without a better look that are waited for.
 FEWEST_EPOCHS_WAITED = 10
 #: Part of the rows that is set apart to stop by, where none are given.
@@ -34,7 +34,7 @@ class Config:
     """
 
     epochs: int | None = None
-    """Passes over the data; None: 50, or as many as make 8,000 steps."""
+    """Passes over the data; None: 50, or as many as make 8,000 steps, at most 1,000."""
     batch_size: int | None = None
     """Rows in a step; None: a twentieth of the rows, from 10 to 100. The rows that fill no batch
     are left out of their epoch."""
@@ -61,7 +61,8 @@ class Config:
     """Keep the model of the best look at the validation rows, and stop when it is long past."""
     n_iter_no_change: int | None = None
     """Epochs without a better look, after which the run goes back to the best one at half the rate,
-    and the third time stops; None: a quarter of the epochs, and at least 10."""
+    and the third time stops; None: a quarter of the epochs, and at least 10. Small values save
+    time; the default chooses the model."""
     stiff: int = 0
     """Number of directions of largest curvature along which steps are shortened, for training by
     chains with sgd or momentum: 3 where modes of the data coexist and the model swings between
@@ -132,7 +133,7 @@ class Config:
         return self.epochs
 
     @property
-    def patience(self) -> int:
+    def epochs_waited(self) -> int:
         """Epochs without a better look that are waited for, once the epochs are resolved."""
         if self.n_iter_no_change is not None:
             return self.n_iter_no_change
@@ -152,7 +153,8 @@ class Config:
             batch = equal_batch(rows, int(np.clip(rows // 20, 10, 100)))
         epochs = self.epochs
         if epochs is None:
-            epochs = max(FEWEST_EPOCHS, -(-FEWEST_STEPS // max(1, rows // batch)))
+            needed = -(-FEWEST_STEPS // max(1, rows // batch))
+            epochs = max(FEWEST_EPOCHS, min(needed, MOST_EPOCHS))
         d_hidden, d_visible = (
             float(unit.states[-1] - unit.states[0]) for unit in (model.hidden, model.visible)
         )

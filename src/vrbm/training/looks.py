@@ -58,7 +58,8 @@ class Look:
     correlation: float
     """the largest, over directions, between where chains were and where they are M steps later"""
     upper: float = np.inf
-    """what log Z hardly exceeds: the larger of the two estimates, and two errors"""
+    """what log Z hardly exceeds: the larger of the two estimates, and two errors; infinite where
+    chains have missed what others found"""
 
 
 class Looker:
@@ -125,9 +126,9 @@ def judged(at_0: float, forward: np.ndarray, backward: np.ndarray, correlation: 
         doubt = "the chains are not typical of the model"
     elif error > TRUSTED:
         doubt = f"log Z is uncertain by {error:.1f} nats"
-    upper = max(low.value, -high.value) + 2 * errors
-    middle = (low.value - high.value) / 2
-    return Look(at_0 + middle, error, doubt, correlation, at_0 + upper)
+    is_bounded = low.effective_sample_size >= FEW and spread >= -4 * errors
+    upper = at_0 + max(low.value, -high.value) + 2 * errors if is_bounded else np.inf
+    return Look(at_0 + (low.value - high.value) / 2, error, doubt, correlation, upper)
 
 
 def spacing(config: Config, rows: int) -> int:

@@ -109,7 +109,7 @@ class Record:
     kept_epoch: int
     """The epoch whose model the state holds: this one, unless the run went back."""
     is_last: bool
-    """Whether the run ends here: after its last epoch, or early."""
+    """Whether the run ends here by itself: after its last epoch, or by early stopping."""
     phase: Phase
     """regular, collapsed (few units, μ ≫ 1), saturated (all units in use) or fixed."""
     seconds: float
@@ -340,7 +340,7 @@ def _looked(
     control = steering.after(control, look, train, watched, _kept(state, config), epoch)
     state = replace(state, control=control)
     waited = epoch - control.best_epoch
-    if watched is None or waited < config.patience:
+    if watched is None or waited < config.epochs_waited:
         return state, found, False
     if control.turns + 1 == steering.TURNS:
         return state, found, True

@@ -21,6 +21,7 @@ LATER: dict[str, Any] = {
             "chain_correlation",
         ]
     ),
+    "is_last": False,
     "rate_halvings": 0,
     "kept_epoch": 0,
 }
