@@ -71,9 +71,16 @@ class LogPartition:
     @property
     def is_hopeless(self) -> bool:
         """Whether no effort of `EFFORTS` will do: few chains count, and the ends are far apart."""
-        apart = 0.0 if self.backward is None else abs(self.backward - self.log_partition)
-        is_wide = max(self.upper - self.lower, apart) > HOPELESS_WIDTH
+        far_below = self.lower - self._backward_end > HOPELESS_WIDTH
+        is_wide = self.upper - self.lower > HOPELESS_WIDTH or far_below
         return self.effective_sample_size < HOPELESS_CHAINS and is_wide
+
+    @property
+    def _backward_end(self) -> float:
+        """The backward estimate + 2 standard errors; infinite without a backward run."""
+        if self.backward is None or self.backward_error is None:
+            return np.inf
+        return self.backward + 2 * self.backward_error
 
     def doubts(self) -> list[str]:
         """What speaks against trusting the number, as sentences; empty when nothing does."""
@@ -90,7 +97,7 @@ class LogPartition:
                 f"the bracket of log Z is {self.upper - self.lower:.2f} nats wide: take more "
                 "temperatures, or more chains."
             )
-        if self.backward + 2 * (self.backward_error or 0.0) < self.lower:
+        if self._backward_end < self.lower:
             found.append(
                 f"the backward estimate {self.backward:.2f} lies below the forward one "
                 f"{self.log_partition:.2f}: its starts are not from the model, so that there is no "
