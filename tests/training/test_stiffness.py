@@ -96,12 +96,14 @@ def test_the_first_ones_are_orthonormal():
 def test_other_numbers_of_units():
     stiff = stiffness.start(model_of(), 1, KEY)
     (u,), (more,), (less,) = (
-        stiffness.resized(stiff, units).directions for units in (K, K + 2, K - 2)
+        stiffness.resized(stiff, units, kept).directions
+        for units, kept in ((K, np.arange(K)), (K + 2, np.arange(K)), (K - 2, np.array([3, 0])))
     )
     assert_array_equal(more.W[:K], u.W)
     assert_array_equal(more.b[K:], 0)
-    assert_array_equal(less.W, u.W[: K - 2])
-    assert stiffness.resized(None, 3) is None
+    assert_array_equal(less.W[:2], u.W[np.array([3, 0])])
+    assert_array_equal(less.W[2:], 0)
+    assert stiffness.resized(None, 3, np.arange(3)) is None
 
 
 def test_phases_keep_their_share():

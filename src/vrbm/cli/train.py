@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Generator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,12 +25,14 @@ from vrbm.model import (
     GrandCanonicalRBM,
     Local,
     Penalizing,
+    Reservoir,
     Spin,
     Unbounded,
     checks,
 )
 from vrbm.training import Config, EarlyStopping, Record, beginning, growth
 from vrbm.training.config import VALIDATION_FRACTION
+from vrbm.training.exchange import POOL
 from vrbm.training.progress import ProgressLine
 from vrbm.training.run import Run
 
@@ -46,12 +48,14 @@ class Train:
     out: Path
     """The run folder, new or empty."""
     max_hidden: int | None = None
-    """K, the largest size of the hidden layer. By default the unbounded potential has none, and
-    others have 200."""
-    potential: Literal["unbounded", "penalizing", "constant", "fixed", "local"] = "unbounded"
+    """K, the largest size of the hidden layer. By default the unbounded potential has none, the
+    reservoir 512, and others have 200."""
+    potential: Literal["unbounded", "reservoir", "penalizing", "constant", "fixed", "local"] = (
+        "unbounded"
+    )
     """The chemical potential: a --price for each unit of a layer without an end (--max-units limits
-    it), as VRBM has it; the paper's; a constant --price; none (an ordinary RBM); or --price times
-    Γ(b) for each unit."""
+    it), as VRBM has it; what the weights of each unit cost on new rows; the paper's; a constant
+    --price; none (an ordinary RBM); or --price times Γ(b) for each unit."""
     price: float | None = None
     """μ of the constant or unbounded potential (0.2 by default for the latter, 1 where log 2 is
     absorbed), or β of the local one."""
@@ -107,7 +111,7 @@ class Train:
         }
         stop = None if self.patience is None else EarlyStopping(self.patience)
         options = {"every_seconds": self.checkpoint_seconds, "stop": stop}
-        config = self.config.resolved(model, len(data.train))
+        config = self._config.resolved(model, len(data.train))
         records = run.begin(model, data, config, key, about, **options)
         _follow(run, records, config.n_epochs)
 
@@ -131,6 +135,13 @@ class Train:
         return model
 
     @property
+    def _config(self) -> Config:
+        """The settings, with --max-hidden as the limit of a layer in exchange with a reservoir."""
+        if self.potential != "reservoir" or self.max_hidden is None:
+            return self.config
+        return replace(self.config, max_units=self.max_hidden)
+
+    @property
     def _keeps_log2(self) -> bool:
         return self.keep_log2 or (self.potential == "unbounded" and not self.absorb_log2)
 
@@ -138,6 +149,8 @@ class Train:
         """Units to begin with."""
         if self.max_hidden is not None:
             return self.max_hidden
+        if self.potential == "reservoir":
+            return self._config.max_units or POOL
         if self.potential != "unbounded":
             return 200
         if not self._keeps_log2:
@@ -154,6 +167,7 @@ class Train:
             "constant": ("price", "keep_log2"),
             "local": ("price", "keep_log2"),
             "fixed": (),
+            "reservoir": (),
             "penalizing": ("p", "smooth", "keep_log2"),
         }
         for name in ("price", "p", "smooth", "keep_log2", "absorb_log2"):
@@ -182,6 +196,8 @@ class Train:
                 return Local(**settings, absorb_log2=absorb)
             case "fixed":
                 return FixedSize()
+            case "reservoir":
+                return Reservoir()
             case "penalizing":
                 settings = {} if self.p is None else {"p": self.p}
                 return Penalizing(**settings, smooth=self.smooth, absorb_log2=absorb)

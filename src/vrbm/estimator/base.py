@@ -109,6 +109,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
 
         Parameters are those of `fit`, and so are the batches. The coding is that of the first call.
         `n_hidden_` and `mean_size_` are then averages over these rows alone, not over earlier ones.
+        With vrbm.Reservoir() no unit is added or removed: `fit` finds the size.
         Baselines are fitted to the rows of the first call that has any, and kept.
         """
         config = self._config()
@@ -117,6 +118,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
             config,
             epochs=1,
             looks=0,
+            exchanges=0,
             early_stopping=False,
             optimizer=replace(config.optimizer, decay_from=1.0, warm_up=0.0),
             prior_rows=self.n_samples_seen_ if going_on else 0,
@@ -493,7 +495,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         stored, limit = self._whole.max_hidden, getattr(self, self._size_name)
         if limit is None:
             return
-        if potential.is_unbounded:
+        if potential.is_unbounded or potential.is_exchanged:
             size = min(limit, stored)
         if size != stored:
             raise ValueError(

@@ -73,10 +73,11 @@ def fit(
     """
     fit_key = new_key(random)
     key, fill_key = fold_in(fit_key, 0), fold_in(fit_key, 1)
+    may_grow = model.potential.is_unbounded or model.potential.is_exchanged
     config = replace(
         config,
         monitor_rows=_monitored(len(rows.v)),
-        max_units=config.max_units if model.potential.is_unbounded else None,
+        max_units=config.max_units if may_grow else None,
         # Idle units that earn log 2 leave the bound of the window open.
         window=model.potential.absorb_log2,
     )

@@ -14,6 +14,7 @@ from vrbm.training.config import (
     MOST_EPOCHS,
     VALIDATION_FRACTION,
 )
+from vrbm.training.exchange import POOL
 
 #: The lowest price without max_hidden: a layer without an end has 1/μ idle units on average.
 LEAST_PRICE = 0.01
@@ -98,11 +99,13 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
         column, at most {beginning.MOST_UNITS}, loses those that do not earn their price, and grows
         if it needs more; units beyond are off. A number is the largest size, or with
         vrbm.Unbounded() the most units that are stored. With None, a potential with an end ends at
-        that first size.
+        that first size; with vrbm.Reservoir() a layer begins with {POOL} units.
     potential : float, Potential or function
         The price of a hidden unit in nats. A number μ is the same for all, p(z|v) ∝
         e^(−μz) Π (1 + e^(x_a)): larger ones make smaller models; without max_hidden it is at least
-        {LEAST_PRICE}. Or a potential such as vrbm.Penalizing(), or a function μ(W, b).
+        {LEAST_PRICE}. vrbm.Reservoir(): what its weights cost on new rows, γ_a/n for n rows that
+        determine γ_a of its weights; no price has to be chosen. Or another potential such as
+        vrbm.Penalizing(), or a function μ(W, b).
     {_PARAMETERS}"""
 
     _size_name = "max_hidden"
@@ -153,6 +156,9 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
             )
         else:
             potential = as_potential(self.potential)
+        if potential.is_exchanged:
+            size = POOL if self.max_hidden is None else checks.count("max_hidden", self.max_hidden)
+            return size, potential
         first = beginning.first_units(n_features)
         size = first if self.max_hidden is None else checks.count("max_hidden", self.max_hidden)
         if potential.is_unbounded:

@@ -8,6 +8,7 @@ from vrbm.model.potential import (
     Local,
     Penalizing,
     Potential,
+    Reservoir,
     Unbounded,
 )
 from vrbm.model.rbm import GrandCanonicalRBM
@@ -23,6 +24,7 @@ __all__ = [
     "Local",
     "Penalizing",
     "Potential",
+    "Reservoir",
     "Spin",
     "Unbounded",
     "Unit",

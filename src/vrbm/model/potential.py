@@ -58,6 +58,11 @@ class Potential(eqx.Module):
         return False
 
     @property
+    def is_exchanged(self) -> bool:
+        """Whether training adds units, and removes those that do not earn their price."""
+        return False
+
+    @property
     def seed_bias(self) -> float:
         """The bias with which a unit is added to a layer without an end."""
         return 0.0
@@ -283,6 +288,20 @@ class FixedSize(Potential):
     def at(self, mu: float) -> Potential:
         """Itself: no unit has a price."""
         return self
+
+
+class Reservoir(FixedSize):
+    r"""Units exchanged with a reservoir while training, at the price that their weights cost.
+
+    Unit a has to earn μ_a = γ_a/n nats a row, with n training rows and γ_a the number of its
+    weights that these determine: what it would lose again on other rows (docs/theory.md). Units
+    that earn less are removed, so that those there are in use for every v, as in an ordinary RBM.
+    """
+
+    @property
+    def is_exchanged(self) -> bool:
+        """Yes."""
+        return True
 
 
 class Local(Potential):

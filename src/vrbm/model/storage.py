@@ -20,6 +20,7 @@ from vrbm.model.potential import (
     Local,
     Penalizing,
     Potential,
+    Reservoir,
     Unbounded,
 )
 from vrbm.model.rbm import GrandCanonicalRBM
@@ -27,7 +28,9 @@ from vrbm.model.units import Binary, Spin
 
 KIND = "vrbm model 1"
 #: All that a file may name.
-POTENTIALS = {kind.__name__: kind for kind in (Penalizing, Constant, Unbounded, FixedSize, Local)}
+POTENTIALS = {
+    kind.__name__: kind for kind in (Penalizing, Constant, Unbounded, FixedSize, Local, Reservoir)
+}
 UNITS = {kind.__name__: kind for kind in (Spin, Binary)}
 
 

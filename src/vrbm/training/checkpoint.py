@@ -37,7 +37,9 @@ def save(path: Path | str, state: TrainState, config: Config, data_hash: str) ->
     arrays["key"] = np.asarray(jax.random.key_data(state.key))
     if state.control.kept is not None:
         arrays |= {
-            KEPT + name: np.asarray(value) for name, value in vars(state.control.kept).items()
+            KEPT + name: np.asarray(value)
+            for name, value in vars(state.control.kept).items()
+            if value is not None
         }
     header = {
         "kind": KIND,
@@ -127,12 +129,20 @@ def _control(
         if isinstance(value, int) and not 0 <= value <= max(epoch, MOST_TURNS):
             raise ValueError(f"{where} has {name} = {value} in epoch {epoch}: it is damaged.")
     names = [field.name for field in dataclasses.fields(Kept)]
+    if not model.potential.is_exchanged:
+        names.remove("penalties")
     found = {name: arrays.pop(KEPT + name) for name in names if KEPT + name in arrays}
     if not found:
         return Control(**known)
     n, dtype = model.n_visible, model.W.dtype
     units = len(found["b"]) if "b" in found and found["b"].ndim == 1 else -1
-    shapes = {"W": (units, n), "b": (units,), "c": (n,), "h_offset": (units,)}
+    shapes = {
+        "W": (units, n),
+        "b": (units,),
+        "c": (n,),
+        "h_offset": (units,),
+        "penalties": (units,),
+    }
     for name in names:
         array = found.get(name)
         wanted = shapes.get(name, array.shape if array is not None else ())
@@ -140,7 +150,8 @@ def _control(
             raise ValueError(f"{where} keeps an array {name} that does not fit its model.")
         if not np.isfinite(array).all():
             raise ValueError(f"{where} has numbers in {name} that are not finite.")
-    if units != model.max_hidden and not model.potential.is_unbounded:
+    may_grow = model.potential.is_unbounded or model.potential.is_exchanged
+    if units != model.max_hidden and not may_grow:
         raise ValueError(f"{where} keeps {units} units, but its model has {model.max_hidden}.")
     return Control(**known, kept=Kept(**{name: jnp.asarray(found[name]) for name in names}))
 

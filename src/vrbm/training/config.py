@@ -71,7 +71,11 @@ class Config:
     """Standard deviation of the weights with which units of a layer without an end begin. From
     almost nothing units come into use one after the other, and no more than are needed."""
     max_units: int | None = None
-    """The most units that a layer without an end may come to store; None: as many as it needs."""
+    """The most units that a layer without an end may come to store, or that a layer in exchange
+    with a reservoir begins with; None: as many as it needs, or 512."""
+    exchanges: int = 25
+    """How often, at most, units that do not earn their price are removed, with the potential
+    `Reservoir`; 0: never, and none is added."""
     window: bool = True
     """Compute only the units that matter, and let idle ones rest (docs/cost.md)."""
     monitor_rows: int = 1000
@@ -95,7 +99,7 @@ class Config:
 
     def __post_init__(self) -> None:
         checks.count("monitor_rows", self.monitor_rows)
-        for name in ("looks", "prior_rows"):
+        for name in ("looks", "prior_rows", "exchanges"):
             checks.count(name, getattr(self, name), least=0)
         for name in ("epochs", "batch_size", "n_iter_no_change"):
             if getattr(self, name) is not None:

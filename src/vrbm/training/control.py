@@ -31,6 +31,7 @@ class Kept(eqx.Module):
     c: VisibleBias
     h_offset: HiddenBias
     chains: Chains
+    penalties: HiddenBias | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,19 @@ class Control:
 
 def kept(carry: Carry, chains: Chains) -> Kept:
     """What there is to go back to."""
-    return Kept(*parameters(carry.model), carry.h_offset, chains)
+    return Kept(*parameters(carry.model), carry.h_offset, chains, carry.penalties)
+
+
+def renewed(control: Control, current: Kept, epoch: int) -> Control:
+    """The control after units were exchanged: a run does not go back to models before that."""
+    return replace(
+        control,
+        kept=current,
+        kept_epoch=epoch,
+        best_epoch=epoch,
+        best_heldout=None,
+        best_train=None,
+    )
 
 
 def has_lost(control: Control, look: Look, train: float | None, independent: float | None) -> bool:

@@ -157,7 +157,7 @@ def uncentred(step: Parameters, v_offset: VisibleBias, h_offset: HiddenBias) -> 
 
 
 def with_penalty(
-    gradient: Parameters, model: GrandCanonicalRBM, strength: Scalar | float, p: float
+    gradient: Parameters, model: GrandCanonicalRBM, strength: Field | float, p: float
 ) -> Parameters:
     """The gradient of ⟨log p⟩ − (strength/p) Σ |w_ai|^p."""
     slope = jnp.sign(model.W) * jnp.abs(model.W) ** (p - 1)

@@ -19,7 +19,7 @@ import numpy as np
 from vrbm.model import GrandCanonicalRBM
 from vrbm.model.potential import SEED_EARNS
 from vrbm.training import stiffness, window
-from vrbm.training.gradient import parameters
+from vrbm.training.gradient import Parameters, parameters
 from vrbm.training.optimizer import UpdateRule
 from vrbm.training.step import Carry
 from vrbm.typing import RandomKey
@@ -68,7 +68,7 @@ def grown(
         jnp.concatenate([carry.model.W, seeds]),
         jnp.concatenate([carry.model.b, none + carry.model.potential.seed_bias]),
     )
-    return _resized(carry, model, rule, jnp.concatenate([carry.h_offset, none]))
+    return resized(carry, model, rule, jnp.concatenate([carry.h_offset, none]), np.arange(old))
 
 
 def spare(mu: float) -> int:
@@ -93,7 +93,7 @@ def shrunk(carry: Carry, rule: UpdateRule, survival: np.ndarray) -> Carry:
     if new > 0.75 * old:
         return carry
     model = _with_units(carry.model, carry.model.W[:new], carry.model.b[:new])
-    return _resized(carry, model, rule, carry.h_offset[:new])
+    return resized(carry, model, rule, carry.h_offset[:new], np.arange(new))
 
 
 @eqx.filter_jit
@@ -110,27 +110,41 @@ def _with_units(model: GrandCanonicalRBM, W: Any, b: Any) -> GrandCanonicalRBM:
     return eqx.tree_at(lambda m: (m.W, m.b), model, (W, b))
 
 
-def _resized(
+def resized(
     carry: Carry,
     model: GrandCanonicalRBM,
     rule: UpdateRule,
     h_offset: Any,
+    kept: np.ndarray,
+    penalties: Any = None,
 ) -> Carry:
-    """The state with other units. What the optimizer keeps of a unit is kept, or begins anew."""
-    blank = rule.init(parameters(model))
-    before, after = carry.model.max_hidden, model.max_hidden
+    """The state with other units, of which the first are those `kept` of before, in this order.
 
-    def kept(old: Any, new: Any) -> Any:
+    What the optimizer keeps of a unit is kept, or begins anew.
+    """
+    blank = rule.init(parameters(model))
+    after = model.max_hidden
+
+    def moved(old: Any, new: Any) -> Any:
+        if isinstance(old, Parameters):
+            W, b = (y.at[: len(kept)].set(x[kept]) for x, y in ((old.W, new.W), (old.b, new.b)))
+            return Parameters(W, b, old.c)
         if jnp.shape(old) == jnp.shape(new):
             return old
-        if jnp.shape(old)[1:] == jnp.shape(new)[1:] and (len(old), len(new)) == (before, after):
-            both = min(before, after)
-            return new.at[:both].set(old[:both])
         raise ValueError(
             f"the optimizer keeps an array of shape {jnp.shape(old)}, which cannot follow a layer "
             "without an end: use one that keeps arrays of the shapes of W, b and c."
         )
 
-    optimizer = jax.tree.map(kept, carry.optimizer, blank)
-    stiff = stiffness.resized(carry.stiff, after)
-    return replace(carry, model=model, optimizer=optimizer, h_offset=h_offset, stiff=stiff)
+    optimizer = jax.tree.map(
+        moved, carry.optimizer, blank, is_leaf=lambda x: isinstance(x, Parameters)
+    )
+    stiff = stiffness.resized(carry.stiff, after, kept)
+    return replace(
+        carry,
+        model=model,
+        optimizer=optimizer,
+        h_offset=h_offset,
+        stiff=stiff,
+        penalties=penalties,
+    )

@@ -16,7 +16,7 @@ from vrbm.data.dataset import Dataset, Domain
 from vrbm.model import GrandCanonicalRBM, checks
 from vrbm.model.random import Keys, fold_in
 from vrbm.training import control as steering
-from vrbm.training import growth, needs, programs, resting, step, stiffness, window
+from vrbm.training import exchange, growth, needs, programs, resting, step, stiffness, window
 from vrbm.training.config import Config
 from vrbm.training.control import Control
 from vrbm.training.gradient import parameters
@@ -139,6 +139,7 @@ def start(model: GrandCanonicalRBM, data: Any, config: Config, key: RandomKey) -
         v_offset=v_offset,
         h_offset=h_offset,
         stiff=stiffness.start(model, config.stiff, jax.random.fold_in(key, STIFF)),
+        penalties=jnp.zeros_like(model.b) if model.potential.is_exchanged else None,
     )
     width = model.max_hidden
     if config.window:
@@ -249,11 +250,18 @@ def _records(
     looker = Looker(data, surveyed, monitor, config, are_whole=observed.missing is None)
     if looker.every and state.control.kept is None:
         state = replace(state, control=replace(state.control, kept=_kept(state, config)))
+    exchanges = None
+    if state.model.potential.is_exchanged:
+        state = _penalized(state, config)
+        if config.exchanges:
+            exchanges = exchange.Exchanges.of(state.model, surveyed, len(data.train), config)
     keys = Keys(state.key)
     total = config.n_epochs * source.batches
     with closing(source):
         while state.epoch < config.n_epochs:
             began = time.perf_counter()
+            if exchanges is not None:
+                state = _exchanged(state, exchanges, rules, config)
             try:
                 state, summary, measures, largest_steps = _epoch(
                     state, keys, source, config, rules, monitor, observed
@@ -274,6 +282,9 @@ def _records(
             is_last = is_over or epoch == config.n_epochs
             if is_last and config.early_stopping and _kept_is_better(state, looker, monitor):
                 state = _returned(state, rules)
+            if is_last and exchanges is not None:
+                carry = exchanges.closed(state.carry, rules.update)
+                state = replace(state, carry=carry, width=carry.model.max_hidden)
             record = Record(
                 epoch=epoch,
                 learning_rate=rate * state.control.rate_factor if optimizer is None else None,
@@ -290,6 +301,33 @@ def _records(
             yield record
             if stop or is_over:
                 return
+
+
+def _penalized(state: TrainState, config: Config) -> TrainState:
+    """The state with the penalty of the settings for each unit, where the run has not begun."""
+    if state.epoch:
+        return state
+    model = state.model
+    penalties = jnp.full(model.max_hidden, config.penalty or 0.0, model.W.dtype)
+    return replace(state, carry=replace(state.carry, penalties=penalties))
+
+
+def _exchanged(
+    state: TrainState, exchanges: exchange.Exchanges, rules: Rules, config: Config
+) -> TrainState:
+    """The state after units were exchanged, where that is due."""
+    carry, epoch = state.carry, state.epoch
+    if epoch == 0:
+        carry = exchanges.opened(carry, rules.update, state.key)
+    elif exchanges.is_due(epoch):
+        carry = exchanges.after(carry, rules.update, epoch == exchanges.last)
+    else:
+        return state
+    state = replace(state, carry=carry, width=carry.model.max_hidden)
+    if state.control.kept is not None:
+        control = steering.renewed(state.control, _kept(state, config), epoch)
+        state = replace(state, control=control)
+    return state
 
 
 NO_LOOK: dict[str, Any] = {
@@ -405,8 +443,10 @@ def _returned(state: TrainState, rules: Rules) -> TrainState:
         negative=rules.negative.with_chains(carry.negative, kept.chains),
         optimizer=rules.update.init(parameters(model)),
         stiff=stiff,
+        penalties=kept.penalties,
     )
-    width = model.max_hidden if model.potential.is_unbounded else state.width
+    may_grow = model.potential.is_unbounded or model.potential.is_exchanged
+    width = model.max_hidden if may_grow else state.width
     return replace(state, carry=carry, width=width, model_epoch=state.control.kept_epoch)
 
 
@@ -558,10 +598,11 @@ def _check(model: GrandCanonicalRBM, data: Dataset, config: Config) -> None:
             f"{model.n_visible} visible units: make a model with n_visible = {data.n_visible}."
         )
     most = config.max_units
-    if most is not None and not model.potential.is_unbounded:
+    may_grow = model.potential.is_unbounded or model.potential.is_exchanged
+    if most is not None and not may_grow:
         raise ValueError(
             f"max_units is {most}, but the layer ends at max_hidden = {model.max_hidden}: leave it "
-            "out, or take the potential Unbounded."
+            "out, or take the potential Unbounded or Reservoir."
         )
     if most is not None and most < model.max_hidden:
         raise ValueError(

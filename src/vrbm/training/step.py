@@ -10,6 +10,7 @@ import numpy as np
 
 from vrbm.model import GrandCanonicalRBM
 from vrbm.training import stiffness, window
+from vrbm.training.config import LARGEST_DECAY
 from vrbm.training.gradient import (
     Parameters,
     centred,
@@ -56,6 +57,8 @@ class Carry(eqx.Module):
     """all rows with their missing entries drawn, where entries are missing"""
     stiff: stiffness.Stiff | None = None
     """the directions along which steps are shortened, where they are"""
+    penalties: HiddenBias | None = None
+    """strengths of the penalty for each unit, (K,), where they differ"""
 
 
 class Rules(eqx.Module):
@@ -230,7 +233,10 @@ def scan(
         fantasy = view.response(info.v)
         weights = observed.batch_weights(index)
         ascent, statistics = gradient(model, pull, info.data, fantasy, info.residual, weights)
-        if rules.penalty is not None:
+        if carry.penalties is not None:
+            strength = jnp.minimum(carry.penalties, LARGEST_DECAY / rate)[:, None]
+            ascent = with_penalty(ascent, model, strength, rules.penalty_power)
+        elif rules.penalty is not None:
             ascent = with_penalty(ascent, model, rules.penalty, rules.penalty_power)
         squares = jnp.stack([jnp.sum(g**2) for g in ascent])
         h_offset = carry.h_offset
@@ -260,6 +266,7 @@ def scan(
             h_offset,
             completed,
             stiff,
+            carry.penalties,
         )
         sizes = most(info.met, fantasy.sizes.survival if rows_met > 1 else met(view, fantasy))
         sizes = sizes if filling is None else most(sizes, filling)

@@ -16,6 +16,8 @@ With u and λ from earlier steps it is an ascent, with the same points of rest. 
 constant.
 """
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -102,15 +104,15 @@ def damped(gradient: Parameters, stiff: Stiff, rate: Scalar | float) -> Paramete
     return gradient
 
 
-def resized(stiff: Stiff | None, units: int) -> Stiff | None:
-    """The directions for another number of units, of which new ones are nothing."""
+def resized(stiff: Stiff | None, units: int, kept: Any) -> Stiff | None:
+    """The directions for so many units, of which the first are those `kept`, and others nothing."""
     if stiff is None:
         return None
+    more = units - len(kept)
 
     def fitted(u: Parameters) -> Parameters:
-        more = max(0, units - len(u.b))
         return u._replace(
-            W=jnp.pad(u.W[:units], ((0, more), (0, 0))), b=jnp.pad(u.b[:units], (0, more))
+            W=jnp.pad(u.W[kept], ((0, more), (0, 0))), b=jnp.pad(u.b[kept], (0, more))
         )
 
     return Stiff(tuple(fitted(u) for u in stiff.directions), stiff.curvatures)
