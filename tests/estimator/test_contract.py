@@ -27,6 +27,7 @@ from vrbm import (
     FixedSize,
     GrandCanonicalRBM,
     Penalizing,
+    Reservoir,
     Unbounded,
     exact,
 )
@@ -137,7 +138,8 @@ def test_fitted_names_and_shapes(X, fitted):
     assert fitted.intercept_visible_.shape == (6,)
     assert fitted.n_iter_ == len(fitted.history_) == 3
     assert 1 <= fitted.mean_size_ <= n <= 6
-    assert_allclose(fitted.chemical_potential_, VRBM().potential, rtol=1e-6)
+    priced = small(potential=0.3).fit(X)
+    assert_allclose(priced.chemical_potential_, 0.3, rtol=1e-6)
     assert fitted.transform(X).shape == (60, n)
     assert_allclose(fitted.size_probabilities(X).sum(axis=1), 1)
     assert_allclose(fitted.reconstruct(X), fitted.inverse_transform(fitted.transform(X)))
@@ -273,8 +275,8 @@ def is_priced(model, potential):
     return describe_potential(model.potential) == describe_potential(potential)
 
 
-def test_by_default_the_layer_has_no_end(X):
-    machine = VRBM(n_iter=2, random_state=0).fit(X)
+def test_with_a_price_the_layer_has_no_end(X):
+    machine = VRBM(potential=0.2, n_iter=2, random_state=0).fit(X)
     first = beginning.UNITS_PER_COLUMN * X.shape[1]
     assert is_priced(machine.model_, Unbounded(0.2, absorb_log2=False))
     stored = machine._whole.max_hidden
@@ -291,7 +293,9 @@ def test_by_default_the_layer_has_no_end(X):
     assert_allclose(machine.score_samples(rows), expected, rtol=1e-4)
     machine.partial_fit(X)
     assert machine.n_iter_ == 3
-    assert is_priced(VRBM(9, n_iter=1).fit(X).model_, Constant(0.2, absorb_log2=False))
+    assert is_priced(
+        VRBM(9, potential=0.2, n_iter=1).fit(X).model_, Constant(0.2, absorb_log2=False)
+    )
     limited = VRBM(9, potential=Unbounded(0.2, absorb_log2=False), n_iter=1, random_state=0).fit(X)
     assert limited._whole.max_hidden == 9
 
@@ -299,9 +303,9 @@ def test_by_default_the_layer_has_no_end(X):
 def test_the_layer_grows_when_its_end_is_met(X, monkeypatch):
     monkeypatch.setattr(growth, "spare", lambda mu: 1)
     monkeypatch.setattr(beginning, "FEWEST_SPARE", 1)
-    machine = VRBM(n_iter=1, random_state=0).fit(X)
+    machine = VRBM(potential=0.2, n_iter=1, random_state=0).fit(X)
     monkeypatch.undo()
-    enough = VRBM(n_iter=1, random_state=0).fit(X)
+    enough = VRBM(potential=0.2, n_iter=1, random_state=0).fit(X)
     assert sum(facts["repeats"] for facts in machine.history_) > 0
     assert sum(facts["repeats"] for facts in enough.history_) == 0
     assert machine._whole.max_hidden > beginning.UNITS_PER_COLUMN * X.shape[1] + 16
@@ -309,7 +313,7 @@ def test_the_layer_grows_when_its_end_is_met(X, monkeypatch):
 
 
 def test_from_a_layer_with_an_end_to_one_without_and_back(X, tmp_path):
-    machine = VRBM(300, n_iter=1, warm_start=True, random_state=0).fit(X)
+    machine = VRBM(300, potential=0.2, n_iter=1, warm_start=True, random_state=0).fit(X)
     machine.set_params(max_hidden=None).fit(X)
     stored = machine._whole.max_hidden
     assert stored >= 300 + growth.spare(0.2)
@@ -323,6 +327,30 @@ def test_from_a_layer_with_an_end_to_one_without_and_back(X, tmp_path):
     machine.set_params(potential=Penalizing()).fit(X)
     with pytest.raises(ValueError, match="max_hidden is 10, but the model has"):
         machine.set_params(max_hidden=10).fit(X)
+
+
+def test_by_default_units_are_exchanged_and_their_earnings_known(X, tmp_path):
+    machine = VRBM(n_iter=3, random_state=0).fit(X)
+    assert is_priced(machine.model_, Reservoir())
+    assert (
+        machine.unit_earnings_.shape == machine.unit_earnings_error_.shape == (machine.n_hidden_,)
+    )
+    machine.save(tmp_path / "machine")
+    again = VRBM.load(tmp_path / "machine")
+    assert again.potential is None
+    assert_array_equal(again.unit_earnings_, machine.unit_earnings_)
+    warm = machine.set_params(warm_start=True).fit(X)
+    assert warm.n_hidden_ == again.n_hidden_
+
+
+def test_the_size_by_halves_of_the_rows(X):
+    machine = VRBM(n_iter=2, random_state=0)
+    sizes = machine.size_spread(X, n_halves=3)
+    assert sizes.shape == (3,)
+    assert (sizes >= 1).all()
+    assert not hasattr(machine, "model_")
+    with pytest.raises(ValueError, match="X has 3 rows: pass at least 4"):
+        machine.size_spread(X[:3])
 
 
 @pytest.mark.parametrize("price", [0.0, -1.0, 0.009])

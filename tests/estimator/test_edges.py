@@ -128,12 +128,15 @@ def test_real_numbers_are_scaled_with_a_warning():
 
 
 def test_the_first_fit_compiles_few_programs(caplog):
-    """Of a shape that no other test has; each small operation would be a program of its own."""
+    """Of a shape that no other test has; each small operation would be a program of its own.
+
+    Four of them find the size.
+    """
     rows = np.random.default_rng(1).integers(0, 2, size=(37, 11)).astype(np.float32)
     with jax.log_compiles(), caplog.at_level(logging.WARNING, logger="jax"):
         VRBM(13, n_iter=2, random_state=0).fit(rows).transform(rows)
     done = [m for m in caplog.messages if m.startswith("Finished XLA compilation")]
-    assert 4 <= len(done) <= 12
+    assert 4 <= len(done) <= 14
 
 
 @pytest.mark.parametrize("name", ["components_", "intercept_hidden_", "intercept_visible_"])

@@ -67,6 +67,7 @@ def test_threads_switches_and_flags_are_facts(monkeypatch):
 def test_the_command_states_another_number_of_threads(tmp_path, monkeypatch, capsys):
     folder, here = tmp_path / "run", arithmetic.facts()
     settings = ["--epochs", "2", "--max-hidden", "5", "--monitor-rows", "10"]
+    settings += ["--potential", "fixed"]
     assert main(["train", "--data", "digits", "--out", str(folder), *settings]) == 0
     Run(folder).model.unlink()
     monkeypatch.setattr(arithmetic, "facts", lambda: here | {"threads": "64"})

@@ -32,7 +32,6 @@ from vrbm.model import (
 )
 from vrbm.training import Config, EarlyStopping, Record, beginning, growth
 from vrbm.training.config import VALIDATION_FRACTION
-from vrbm.training.exchange import POOL
 from vrbm.training.progress import ProgressLine
 from vrbm.training.run import Run
 
@@ -48,14 +47,15 @@ class Train:
     out: Path
     """The run folder, new or empty."""
     max_hidden: int | None = None
-    """K, the largest size of the hidden layer. By default the unbounded potential has none, the
-    reservoir 512, and others have 200."""
-    potential: Literal["unbounded", "reservoir", "penalizing", "constant", "fixed", "local"] = (
-        "unbounded"
+    """K, the largest size of the hidden layer. By default a reservoir begins with seven units a
+    column, at most 512, the unbounded potential has no largest size, and others have 200."""
+    potential: Literal["reservoir", "unbounded", "penalizing", "constant", "fixed", "local"] = (
+        "reservoir"
     )
-    """The chemical potential: a --price for each unit of a layer without an end (--max-units limits
-    it), as VRBM has it; what the weights of each unit cost on new rows; the paper's; a constant
-    --price; none (an ordinary RBM); or --price times Γ(b) for each unit."""
+    """What decides the size: units returned to a reservoir as long as held-out rows lose nothing,
+    as VRBM does; a --price for each unit of a layer without an end (--max-units limits it); the
+    paper's potential; a constant --price; nothing (an ordinary RBM); or --price times Γ(b) for each
+    unit."""
     price: float | None = None
     """μ of the constant or unbounded potential (0.2 by default for the latter, 1 where log 2 is
     absorbed), or β of the local one."""
@@ -149,11 +149,9 @@ class Train:
         """Units to begin with."""
         if self.max_hidden is not None:
             return self.max_hidden
-        if self.potential == "reservoir":
-            return self._config.max_units or POOL
-        if self.potential != "unbounded":
+        if self.potential not in ("unbounded", "reservoir"):
             return 200
-        if not self._keeps_log2:
+        if self.potential == "unbounded" and not self._keeps_log2:
             return growth.FIRST
         most = self.config.max_units
         first = beginning.first_units(columns)

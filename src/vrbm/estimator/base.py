@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import (
@@ -30,7 +31,7 @@ from vrbm.estimator.scoring import are_states, check_possible, fitted_baselines,
 from vrbm.evaluation import likelihood, sampling
 from vrbm.evaluation.baselines import Baseline
 from vrbm.evaluation.pruning import cut
-from vrbm.model import GrandCanonicalRBM, Potential, checks
+from vrbm.model import GrandCanonicalRBM, Potential, checks, pseudo
 from vrbm.training import Config, Optimizer, beginning
 from vrbm.training.config import CHAINS, equal_batch
 
@@ -38,6 +39,8 @@ from vrbm.training.config import CHAINS, equal_batch
 ENUMERATED = 16
 #: Units that exist with at most this probability, on average over training rows, are left out.
 UNUSED = 0.01
+#: Training rows by which the contributions of units are measured.
+EARNED_BY = 1000
 
 
 class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, BaseEstimator):  # type: ignore[misc]
@@ -67,6 +70,8 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
     n_iter_: int
     n_samples_seen_: int
     history_: list[dict[str, Any]]
+    unit_earnings_: np.ndarray
+    unit_earnings_error_: np.ndarray
     _whole: GrandCanonicalRBM
     _chains: np.ndarray
     _partition: likelihood.LogPartition | None
@@ -118,7 +123,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
             config,
             epochs=1,
             looks=0,
-            exchanges=0,
+            sizing=False,
             early_stopping=False,
             optimizer=replace(config.optimizer, decay_from=1.0, warm_up=0.0),
             prior_rows=self.n_samples_seen_ if going_on else 0,
@@ -453,6 +458,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
             self.history_, self.n_iter_, self.n_samples_seen_ = [], 0, 0
         else:
             whole, chains = fitting.priced(self._whole, potential), self._chains
+            config = replace(config, sizing=False)
         if potential.idle_is_off and not (going_on and self._whole.potential.idle_is_off):
             whole = beginning.with_spare_units(whole, self.random_state_, config.max_units)
         if config.batch_size is not None:
@@ -518,6 +524,11 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
         self.model_ = cut(self._whole, self.n_hidden_)
         self.chemical_potential_ = float(np.asarray(self.model_.chemical_potential()).mean())
         self._partition = None
+        if self._whole.potential.is_exchanged:
+            rows = jnp.asarray(v[:: -(-len(v) // EARNED_BY)], self.model_.W.dtype)
+            earned = pseudo.contributions(self.model_, rows)
+            self.unit_earnings_ = np.asarray(earned.mean, np.float64)
+            self.unit_earnings_error_ = np.asarray(earned.error, np.float64)
 
     def _log_partition(self) -> likelihood.LogPartition:
         check_is_fitted(self)

@@ -27,6 +27,8 @@ PLAIN = {
     "n_samples_seen_": int,
     "history_": list[dict],
 }
+#: What units contribute, and its errors, where that is known.
+EARNINGS = ("unit_earnings_", "unit_earnings_error_")
 #: What earlier files do not say.
 LATER = {"n_samples_seen_": 0}
 
@@ -40,7 +42,7 @@ def save(estimator: Any, path: Path | str) -> None:
     }
     if not isinstance(settings["random_state"], Real | None):
         settings["random_state"] = None
-    if not isinstance(settings.get("potential", 0.0), Real):
+    if not isinstance(settings.get("potential"), Real | None):
         settings["potential"] = storage.describe_potential(whole.potential)
     names = getattr(estimator, "feature_names_in_", None)
     partition = estimator._partition
@@ -55,6 +57,9 @@ def save(estimator: Any, path: Path | str) -> None:
         "baselines": _described_baselines(estimator._baselines),
         "random": _described(estimator.random_state_),
         "fitted": {name: getattr(estimator, name) for name in PLAIN},
+        "earnings": {
+            name: getattr(estimator, name).tolist() for name in EARNINGS if hasattr(estimator, name)
+        },
     }
     arrays = {name: np.asarray(getattr(whole, name)) for name in "Wbc"}
     storage.write(path, arrays | {"chains": estimator._chains}, header)
@@ -84,6 +89,12 @@ def load(kind: Any, path: Path | str) -> Any:
             f"{path} has {estimator.n_features_in_} columns and {estimator.n_hidden_} units in "
             f"use, but weights of shape {whole.W.shape}: the file is damaged."
         )
+    earnings = stored.fact({"earnings": {}, **header}, "earnings", dict, where)
+    for attribute in EARNINGS if earnings else ():
+        values = np.array(stored.fact(earnings, attribute, list[float], where))
+        if len(values) != estimator.n_hidden_ or not np.isfinite(values).all():
+            raise ValueError(f"{path} has {attribute} for other units: the file is damaged.")
+        setattr(estimator, attribute, values)
     names = stored.fact(header, "feature_names", list[str] | None, where)
     if names is not None:
         if len(names) != width:
@@ -107,7 +118,10 @@ def load(kind: Any, path: Path | str) -> Any:
 
 def _settings(kind: Any, settings: dict[str, Any], whole: Any, where: str) -> dict[str, Any]:
     """The parameters of an estimator, of their types; a potential is that of the model."""
-    hints = get_type_hints(kind.__init__) | {"potential": float | dict, "random_state": int | None}
+    hints = get_type_hints(kind.__init__) | {
+        "potential": float | dict | None,
+        "random_state": int | None,
+    }
     for name in settings:
         if name not in kind._get_param_names():
             raise ValueError(f"{where} has {name[:60]!r}: {kind.__name__} has no such parameter.")

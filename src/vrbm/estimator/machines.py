@@ -3,8 +3,12 @@
 from numbers import Real
 from typing import Any
 
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
 from vrbm.estimator.base import UNUSED, Machine
-from vrbm.model import Constant, FixedSize, Potential, checks
+from vrbm.model import Constant, FixedSize, Potential, Reservoir, checks
 from vrbm.model.potential import as_potential
 from vrbm.training import Config, beginning
 from vrbm.training.config import (
@@ -14,7 +18,6 @@ from vrbm.training.config import (
     MOST_EPOCHS,
     VALIDATION_FRACTION,
 )
-from vrbm.training.exchange import POOL
 
 #: The lowest price without max_hidden: a layer without an end has 1/μ idle units on average.
 LEAST_PRICE = 0.01
@@ -58,8 +61,9 @@ _PARAMETERS = f"""n_iter : int or None
     Attributes
     ----------
     n_hidden_
-        The size found: units beyond exist with a probability of at most {UNUSED}, averaged over
-        the training rows with their weights; after `partial_fit`, over those of the last call.
+        The size found. With a price: units beyond exist with a probability of at most {UNUSED},
+        averaged over the training rows with their weights; after `partial_fit`, over those of the
+        last call.
     mean_size_
         ⟨z⟩ over the same rows.
     chemical_potential_
@@ -95,18 +99,19 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
     Parameters
     ----------
     max_hidden : int or None
-        None: a layer without an end. It begins with {beginning.UNITS_PER_COLUMN} units for each
-        column, at most {beginning.MOST_UNITS}, loses those that do not earn their price, and grows
-        if it needs more; units beyond are off. A number is the largest size, or with
-        vrbm.Unbounded() the most units that are stored. With None, a potential with an end ends at
-        that first size; with vrbm.Reservoir() a layer begins with {POOL} units.
-    potential : float, Potential or function
-        The price of a hidden unit in nats. A number μ is the same for all, p(z|v) ∝
+        The most hidden units. None: {beginning.UNITS_PER_COLUMN} for each column, at most
+        {beginning.MOST_UNITS}, and with vrbm.Unbounded() as many as it needs.
+    potential : None, float, Potential or function
+        What decides the size. None, which is vrbm.Reservoir(): training begins with max_hidden
+        units, and returns them as long as rows that are not trained on meanwhile lose nothing by
+        it; there is no price to choose. A number μ is the price of each unit in nats, p(z|v) ∝
         e^(−μz) Π (1 + e^(x_a)): larger ones make smaller models; without max_hidden it is at least
-        {LEAST_PRICE}. vrbm.Reservoir(): what its weights cost on new rows, γ_a/n for n rows that
-        determine γ_a of its weights; no price has to be chosen. Or another potential such as
-        vrbm.Penalizing(), or a function μ(W, b).
-    {_PARAMETERS}"""
+        {LEAST_PRICE}. Or another potential such as vrbm.Penalizing(), or a function μ(W, b).
+    {_PARAMETERS}unit_earnings_
+        With vrbm.Reservoir(): what each unit contributes, in nats a row; what the log
+        pseudo-likelihood of training rows loses without it. `unit_earnings_error_` is its standard
+        error.
+    """
 
     _size_name = "max_hidden"
 
@@ -114,7 +119,7 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
         self,
         max_hidden: int | None = None,
         *,
-        potential: Any = beginning.PRICE,
+        potential: Any = None,
         n_iter: int | None = DEFAULT.epochs,
         learning_rate: float | None = DEFAULT.optimizer.learning_rate,
         batch_size: int | None = DEFAULT.batch_size,
@@ -142,28 +147,46 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
         self.verbose = verbose
 
     def _size_and_potential(self, n_features: int) -> tuple[int, Potential]:
-        if isinstance(self.potential, Real):
+        if self.potential is None:
+            potential: Potential = Reservoir()
+        elif isinstance(self.potential, Real):
             mu = checks.number("potential", self.potential)
             if self.max_hidden is None and mu < LEAST_PRICE:
                 raise ValueError(
                     f"potential is {mu}, too low a price for a layer without an end: pass "
                     f"{LEAST_PRICE} or more, or a largest size max_hidden."
                 )
-            potential: Potential = (
+            potential = (
                 beginning.default_potential(mu)
                 if self.max_hidden is None
                 else Constant(mu=mu, absorb_log2=False)
             )
         else:
             potential = as_potential(self.potential)
-        if potential.is_exchanged:
-            size = POOL if self.max_hidden is None else checks.count("max_hidden", self.max_hidden)
-            return size, potential
         first = beginning.first_units(n_features)
         size = first if self.max_hidden is None else checks.count("max_hidden", self.max_hidden)
         if potential.is_unbounded:
             size = min(size, first if potential.idle_is_off else FIRST_UNITS)
         return size, potential
+
+    def size_spread(self, X: Any, n_halves: int = 2) -> np.ndarray:
+        """Sizes that copies of this estimator find on random halves of rows X, (n_halves,).
+
+        Halves come in pairs that share no row. Their spread tells how much of `n_hidden_` is
+        chance; fewer rows may also have a use for fewer units.
+        """
+        checks.count("n_halves", n_halves)
+        X = clone(self)._validated(X, reset=True)
+        if len(X) < 4:
+            raise ValueError(f"X has {len(X)} rows: pass at least 4, so that halves can be fitted.")
+        random = check_random_state(self.random_state)
+        sizes: list[int] = []
+        while len(sizes) < n_halves:
+            order = random.permutation(len(X))
+            for part in np.array_split(order, 2)[: n_halves - len(sizes)]:
+                half = clone(self).set_params(random_state=random.randint(2**31 - 1))
+                sizes.append(half.fit(X[np.sort(part)]).n_hidden_)
+        return np.array(sizes)
 
     def _limit(self) -> int | None:
         return None if self.max_hidden is None else checks.count("max_hidden", self.max_hidden)

@@ -291,11 +291,11 @@ class FixedSize(Potential):
 
 
 class Reservoir(FixedSize):
-    r"""Units exchanged with a reservoir while training, at the price that their weights cost.
+    r"""Units exchanged with a reservoir while training, which finds the size of the layer.
 
-    Unit a has to earn μ_a = γ_a/n nats a row, with n training rows and γ_a the number of its
-    weights that these determine: what it would lose again on other rows (docs/theory.md). Units
-    that earn less are removed, so that those there are in use for every v, as in an ordinary RBM.
+    Training begins with many units, and returns them to the reservoir as long as the log
+    pseudo-likelihood of held-out rows loses nothing by it (docs/theory.md). The units that are left
+    exist for every v, as in an ordinary RBM, those that contribute most first.
     """
 
     @property

@@ -13,6 +13,7 @@ from vrbm.model import GrandCanonicalRBM, storage
 from vrbm.training import arithmetic
 from vrbm.training.config import Config
 from vrbm.training.control import MOST_TURNS, Control, Kept
+from vrbm.training.exchange import Descent
 from vrbm.training.loop import TrainState, start
 from vrbm.training.negative import Gibbs, MeanField, NegativePhase, Persistent
 from vrbm.training.optimizer import Optimizer
@@ -23,8 +24,8 @@ from vrbm.typing import RandomKey, Visible
 KIND = "vrbm checkpoint 4"
 #: Their models can be read, but their states cannot be resumed.
 EARLIER = ("vrbm checkpoint 1", "vrbm checkpoint 2", "vrbm checkpoint 3")
-#: With what the names of arrays begin that a run may go back to.
-KEPT = ".kept."
+#: With what the names of arrays begin that a run may go back to, after a look or for its size.
+KEPT, SIZED = ".kept.", ".sized."
 #: The correlation of chains that do not move, to which every phase that can adapt does.
 SLOWEST = 1.0
 #: All negative phases that a file may name.
@@ -35,12 +36,13 @@ def save(path: Path | str, state: TrainState, config: Config, data_hash: str) ->
     """Write parameters, optimizer, chains, offsets, key, epoch, window and settings."""
     arrays = {name: np.asarray(value) for name, value in _named(state).items()}
     arrays["key"] = np.asarray(jax.random.key_data(state.key))
-    if state.control.kept is not None:
-        arrays |= {
-            KEPT + name: np.asarray(value)
-            for name, value in vars(state.control.kept).items()
-            if value is not None
-        }
+    descent = state.descent
+    for prefix, former in (
+        (KEPT, state.control.kept),
+        (SIZED, None if descent is None else descent.kept),
+    ):
+        facts = {} if former is None else vars(former)
+        arrays |= {prefix + name: np.asarray(x) for name, x in facts.items() if x is not None}
     header = {
         "kind": KIND,
         "model": storage.describe(state.model),
@@ -50,6 +52,7 @@ def save(path: Path | str, state: TrainState, config: Config, data_hash: str) ->
         "width": state.width,
         "model_epoch": state.model_epoch,
         "control": state.control.facts(),
+        "descent": None if descent is None else descent.facts(),
         "key": str(jax.random.key_impl(state.key)),
         "arithmetic": arithmetic.facts(),
     }
@@ -77,6 +80,7 @@ def load(path: Path | str, data: Any, data_hash: str) -> tuple[TrainState, Confi
         )
     key = _key(arrays.pop("key", None), stored.fact(header, "key", str, where), where)
     control = _control(arrays, stored.fact(header, "control", dict, where), model, epoch, where)
+    descent = _descent(arrays, header.get("descent"), model, config, where)
     model_epoch = stored.fact(header, "model_epoch", int, where)
     if not 0 <= model_epoch <= epoch:
         raise ValueError(f"{path} has a model of epoch {model_epoch} in epoch {epoch}.")
@@ -105,11 +109,14 @@ def load(path: Path | str, data: Any, data_hash: str) -> tuple[TrainState, Confi
             raise ValueError(f"{path} has numbers in {name} that are not finite.")
     leaves = [jnp.asarray(arrays[name]) for name in expected]
     carry = jax.tree.unflatten(jax.tree.structure(blank.carry), leaves)
-    if control.kept is not None:
-        chains = config.negative.chains_of(carry.negative)
-        if chains is None or chains.shape != control.kept.chains.shape:
+    chains = config.negative.chains_of(carry.negative)
+    for former in (control.kept, None if descent is None else descent.kept):
+        if former is None:
+            continue
+        shapes = [None if x is None else x.shape for x in (former.chains, chains)]
+        if shapes[0] != shapes[1]:
             raise ValueError(f"{path} keeps other chains than it trains with: it is damaged.")
-    return TrainState(carry, key, epoch, width, control, model_epoch), config
+    return TrainState(carry, key, epoch, width, control, model_epoch, descent), config
 
 
 def _control(
@@ -128,22 +135,45 @@ def _control(
     for name, value in known.items():
         if isinstance(value, int) and not 0 <= value <= max(epoch, MOST_TURNS):
             raise ValueError(f"{where} has {name} = {value} in epoch {epoch}: it is damaged.")
+    return Control(**known, kept=_former(arrays, KEPT, model, where))
+
+
+def _descent(
+    arrays: dict[str, np.ndarray],
+    facts: Any,
+    model: GrandCanonicalRBM,
+    config: Config,
+    where: str,
+) -> Descent | None:
+    """Where the search for the size stood; takes its arrays out of `arrays`."""
+    if facts is None:
+        return None
+    if not (isinstance(facts, dict) and model.potential.is_exchanged and config.sizing):
+        raise ValueError(f"{where} holds a search for a size that its model does not have.")
+    hints = {name: hint for name, hint in get_type_hints(Descent).items() if name != "kept"}
+    known = {
+        name: stored.fact(facts, name, hint, f"the descent in {where}")
+        for name, hint in hints.items()
+    }
+    kept = _former(arrays, SIZED, model, where)
+    is_under_way = not known["is_over"] and known["best"] is not None
+    if not 0 < known["step"] < 1 or (kept is None and is_under_way):
+        raise ValueError(f"{where} holds a search for a size that cannot be: it is damaged.")
+    return Descent(**known, kept=kept)
+
+
+def _former(
+    arrays: dict[str, np.ndarray], prefix: str, model: GrandCanonicalRBM, where: str
+) -> Kept | None:
+    """A model and its chains to go back to; takes its arrays out of `arrays`."""
     names = [field.name for field in dataclasses.fields(Kept)]
-    if not model.potential.is_exchanged:
-        names.remove("penalties")
-    found = {name: arrays.pop(KEPT + name) for name in names if KEPT + name in arrays}
+    found = {name: arrays.pop(prefix + name) for name in names if prefix + name in arrays}
     if not found:
-        return Control(**known)
+        return None
     n, dtype = model.n_visible, model.W.dtype
     units = len(found["b"]) if "b" in found and found["b"].ndim == 1 else -1
-    shapes = {
-        "W": (units, n),
-        "b": (units,),
-        "c": (n,),
-        "h_offset": (units,),
-        "penalties": (units,),
-    }
-    for name in names:
+    shapes = {"W": (units, n), "b": (units,), "c": (n,), "h_offset": (units,)}
+    for name in shapes | found:
         array = found.get(name)
         wanted = shapes.get(name, array.shape if array is not None else ())
         if array is None or (array.shape, array.dtype) != (wanted, dtype):
@@ -153,7 +183,8 @@ def _control(
     may_grow = model.potential.is_unbounded or model.potential.is_exchanged
     if units != model.max_hidden and not may_grow:
         raise ValueError(f"{where} keeps {units} units, but its model has {model.max_hidden}.")
-    return Control(**known, kept=Kept(**{name: jnp.asarray(found[name]) for name in names}))
+    restored: dict[str, Any] = {name: jnp.asarray(x) for name, x in found.items()}
+    return Kept(**{"chains": None} | restored)
 
 
 def _check_claims(

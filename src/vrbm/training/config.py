@@ -15,6 +15,8 @@ from vrbm.training.tempered import Tempered
 PRIOR_SCALE = 5**0.5
 #: The largest part of a weight that the penalty may take in a step.
 LARGEST_DECAY = 0.5
+#: Stiff directions of a layer that is exchanged with a reservoir.
+STIFF = 2
 #: Persistent chains, and replicas of them as soon as they do not cross.
 CHAINS = Tempered(k=2, on_demand=True)
 #: The fewest epochs, and the fewest steps in at most so many, of a run that is not told how many.
@@ -63,19 +65,19 @@ class Config:
     """Epochs without a better look, after which the run goes back to the best one at half the rate,
     and the third time stops; None: a quarter of the epochs, and at least 10. Small values save
     time; the default chooses the model."""
-    stiff: int = 0
+    stiff: int | None = None
     """Number of directions of largest curvature along which steps are shortened, for training by
     chains with sgd or momentum: 3 where modes of the data coexist and the model swings between
-    them."""
+    them. None: 2 for a layer that is exchanged with a reservoir, which begins with many units that
+    are alike, and 0 for others."""
     seed_scale: float = 1e-6
     """Standard deviation of the weights with which units of a layer without an end begin. From
     almost nothing units come into use one after the other, and no more than are needed."""
     max_units: int | None = None
     """The most units that a layer without an end may come to store, or that a layer in exchange
-    with a reservoir begins with; None: as many as it needs, or 512."""
-    exchanges: int = 25
-    """How often, at most, units that do not earn their price are removed, with the potential
-    `Reservoir`; 0: never, and none is added."""
+    with a reservoir begins with; None: as many as it needs, or seven a column, at most 512."""
+    sizing: bool = True
+    """Whether a layer with the potential `Reservoir` finds its size; False: it keeps its units."""
     window: bool = True
     """Compute only the units that matter, and let idle ones rest (docs/cost.md)."""
     monitor_rows: int = 1000
@@ -94,12 +96,13 @@ class Config:
             "penalty": 0.0,
             "penalty_power": 1.0,
             "looks": 0,
+            "stiff": 0,
         }
         return cls(epochs, **{**settings, **others})
 
     def __post_init__(self) -> None:
         checks.count("monitor_rows", self.monitor_rows)
-        for name in ("looks", "prior_rows", "exchanges"):
+        for name in ("looks", "prior_rows"):
             checks.count(name, getattr(self, name), least=0)
         for name in ("epochs", "batch_size", "n_iter_no_change"):
             if getattr(self, name) is not None:
@@ -112,8 +115,10 @@ class Config:
                 f"early_stopping is True, with {type(self.negative).__name__} and looks = "
                 f"{self.looks}: it needs persistent or tempered chains, and looks."
             )
-        if checks.count("stiff", self.stiff, least=0) and (
-            isinstance(self.negative, MeanField) or self.optimizer.rule == "adam"
+        if (
+            self.stiff is not None
+            and checks.count("stiff", self.stiff, least=0)
+            and not self._may_be_stiff
         ):
             raise ValueError(
                 f"stiff is {self.stiff}, with {type(self.negative).__name__} and "
@@ -123,6 +128,16 @@ class Config:
             raise ValueError("seed_scale is 0: new units would never move; pass a small number.")
         if self.max_units is not None:
             checks.count("max_units", self.max_units)
+
+    @property
+    def _may_be_stiff(self) -> bool:
+        return not isinstance(self.negative, MeanField) and self.optimizer.rule != "adam"
+
+    @property
+    def directions(self) -> int:
+        """Stiff directions, once they are resolved."""
+        assert self.stiff is not None, "Config.resolved chooses it"
+        return self.stiff
 
     @property
     def batch(self) -> int:
@@ -170,7 +185,17 @@ class Config:
         if penalty is None and variance is not None:
             penalty = d_hidden**2 * variance / (max(rows, self.prior_rows) * PRIOR_SCALE**2)
             penalty = min(penalty, LARGEST_DECAY / rate) if rate else 0.0
-        return replace(self, epochs=epochs, batch_size=batch, optimizer=optimizer, penalty=penalty)
+        stiff = self.stiff
+        if stiff is None:
+            stiff = STIFF if model.potential.is_exchanged and self._may_be_stiff else 0
+        return replace(
+            self,
+            epochs=epochs,
+            batch_size=batch,
+            optimizer=optimizer,
+            penalty=penalty,
+            stiff=stiff,
+        )
 
 
 def equal_batch(rows: int, most: int) -> int:

@@ -6,10 +6,13 @@ from typing import Any
 
 import equinox as eqx
 
+from vrbm.training import stiffness
 from vrbm.training.gradient import parameters
 from vrbm.training.looks import Look
+from vrbm.training.negative import NegativePhase
+from vrbm.training.optimizer import UpdateRule
 from vrbm.training.step import Carry
-from vrbm.typing import Chains, HiddenBias, VisibleBias, Weights
+from vrbm.typing import Chains, HiddenBias, RandomKey, VisibleBias, Weights
 
 #: The model is lost when training rows have become less likely than at an earlier look, or than
 #: under independent columns, by so many nats beside the errors, and by so large a part of what had
@@ -30,8 +33,8 @@ class Kept(eqx.Module):
     b: HiddenBias
     c: VisibleBias
     h_offset: HiddenBias
-    chains: Chains
-    penalties: HiddenBias | None = None
+    chains: Chains | None
+    """None where the trainer keeps none"""
 
 
 @dataclass(frozen=True)
@@ -61,9 +64,29 @@ class Control:
         return {name: value for name, value in vars(self).items() if name != "kept"}
 
 
-def kept(carry: Carry, chains: Chains) -> Kept:
+def kept(carry: Carry, chains: Chains | None) -> Kept:
     """What there is to go back to."""
-    return Kept(*parameters(carry.model), carry.h_offset, chains, carry.penalties)
+    return Kept(*parameters(carry.model), carry.h_offset, chains)
+
+
+def restored(
+    carry: Carry, former: Kept, rule: UpdateRule, negative: NegativePhase, key: RandomKey
+) -> Carry:
+    """The state with the model and the chains that were kept; what else it holds stays."""
+    arrays = former.W, former.b, former.c
+    model = eqx.tree_at(lambda m: (m.W, m.b, m.c), carry.model, arrays)
+    stiff, chains = carry.stiff, former.chains
+    if stiff is not None and model.max_hidden != carry.model.max_hidden:
+        stiff = stiffness.start(model, len(stiff.directions), key)
+    return replace(
+        carry,
+        model=model,
+        h_offset=former.h_offset,
+        negative=carry.negative if chains is None else negative.with_chains(carry.negative, chains),
+        optimizer=rule.init(parameters(model)),
+        stiff=stiff,
+        average=None if carry.average is None else parameters(model),
+    )
 
 
 def renewed(control: Control, current: Kept, epoch: int) -> Control:

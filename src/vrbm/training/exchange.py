@@ -1,58 +1,68 @@
-r"""Hidden units exchanged with a reservoir: many to begin with, and each has to earn its price.
+r"""Hidden units in exchange with a reservoir: the size of a layer, found while it is trained.
 
-A run begins with a pool of units, drawn along the correlations of the data. Between `FIRST` and
-`LAST` of the run the units that do not pay go back, the poorest first, while the others learn what
-these knew. Unit a earns what the model would lose without it, in nats a row, and pays for the
-weights that the data determine [docs/theory.md],
+A run begins with many units and returns them, step by step, as long as the others can take over
+what they did. What is watched is the log pseudo-likelihood of rows that are not trained on
+(`vrbm.model.pseudo`): it needs no log Z, and the running average of the parameters frees it of most
+of the noise of the steps. The layer sought is the smallest under which these rows lose no more than
+`TOLERANCE` of what the best layer gains for them over independent columns. Theory:
+docs/theory.md, "Units in exchange with a reservoir".
 
-    e_a = ⟨g_a⟩ + log⟨e^{−g_a}⟩ ≥ γ_a/n,    γ_a = Σ_i H_ai / (H_ai + λ_a),
-
-where g_a(v) is what it adds to log p(v) beyond what visible biases can, H_ai the variance of
-(⟨h_a⟩ − o_a)(v_i − o_i) over rows, o the means, and n the number of rows. λ_a is the strength of
-its penalty: in that part of the run the one of highest evidence, λ_a = γ_a/(n Σ_i w_ai²), under
-which of several units that share a feature one comes to have it. Two units that can be replaced by
-one for less than a price become one.
+Units go in pieces of a quarter of the layer. Where that loses too much, the run goes back to the
+last layer that did not, trains it for another level, which is the new measure, and takes a smaller
+step, until the smallest step fails.
 """
 
 import warnings
 from dataclasses import dataclass, replace
+from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from vrbm.model import GrandCanonicalRBM
-from vrbm.model.linear import dot
+from vrbm.data.dataset import Dataset
+from vrbm.model import GrandCanonicalRBM, pseudo
+from vrbm.model.random import fold_in
 from vrbm.training import growth
+from vrbm.training.beginning import first_units
 from vrbm.training.config import Config
+from vrbm.training.control import Kept, kept, restored
+from vrbm.training.gradient import parameters
+from vrbm.training.looks import independent_columns
+from vrbm.training.merging import mergers
+from vrbm.training.observed import Observed
 from vrbm.training.optimizer import UpdateRule
-from vrbm.training.step import Carry
-from vrbm.typing import Field, Hidden, HiddenBias, RandomKey, Visible
+from vrbm.training.source import encoded
+from vrbm.training.step import Carry, Rules
+from vrbm.typing import Field, RandomKey
 
-#: The parts of a run between which units are removed.
-FIRST, LAST = 0.3, 0.8
-#: The part that is removed at once of the units that do not pay; the last time all of them.
-AT_ONCE = 1 / 3
-#: The largest factor by which the strength of a penalty changes at once.
-LARGEST_CHANGE = 2.0
-#: Units of the pool that a run begins with, where no limit is given.
-POOL = 512
-#: Standard deviation of the log-odds of a new unit over the rows.
-BIRTH_SCALE = 0.1
-#: The part of the pool in use from which on it may have been too small.
+#: The part of what the best layer gains over independent columns that a smaller one may lose.
+TOLERANCE = 0.005
+#: The parts of a run between which the size is found, and levels in a whole run.
+FIRST, LAST, LEVELS = 0.2, 0.8, 50
+#: The part of the units that is left after a step, and the last one that is tried.
+STEP, SMALLEST_STEP = 0.75, 0.97
+#: Rows that are held out: a part of all, at most so many; below so few, training rows serve.
+HELD_OUT, MOST_HELD_OUT, FEWEST_HELD_OUT = 0.2, 2000, 10
+#: Rows by which the units to be returned, and the first directions, are found.
+RANKED_BY, SEEDED_BY = 1000, 5000
+#: Standard deviation of the log-odds of a new unit over rows, and what of its weights is chance.
+BIRTH_SCALE, CHANCE = 0.3, 0.3
+#: Correlations count from so many standard errors on.
+SIGNIFICANT = 3.0
+#: The prior of a unit is a t distribution: where Σ_i w_ai² is so many times what a normal one
+#: expects, it pulls half as much. A unit that stands for many columns needs large weights.
+TAIL = 10.0
+#: The part of one step in the running average of the parameters, and how many times the average is
+#: renewed within a level, at least.
+AVERAGE_RATE, AVERAGES = 0.01, 3.0
+#: The part of the first units in use from which on there may have been too few.
 FULL = 0.9
-#: Rows by which units are judged.
-ROWS = 5000
 #: Bias of a 0/1 unit that is off, and the largest weight of a unit that is not in use.
 OFF, UNUSED = -30.0, 1e-5
 #: The fewest units stored.
 FEWEST = 32
-#: The cosine from which on units are alike, so that one may take over what the other does.
-ALIKE = 0.9
-#: Gauss-Newton steps by which one unit is fitted to two.
-FITTED = 6
-# Number of the key of births: no epoch has it.
+# Reserved fold_in constant of the key of births.
 BIRTHS = 2**32 - 6
 
 
@@ -60,265 +70,261 @@ class SizeWarning(UserWarning):
     """The size that was found is not that of the data alone."""
 
 
-class Worth(eqx.Module):
-    """What units earn and cost, in nats a row, (K,)."""
+@dataclass(frozen=True)
+class Descent:
+    """Where the search for the size stands."""
 
-    earnings: HiddenBias
-    errors: HiddenBias
-    """standard errors of the earnings"""
-    prices: HiddenBias
-    biases: Field
-    """what visible biases take over from a unit that is removed, (K, N)"""
+    step: float = STEP
+    """the part of the units that the next step leaves"""
+    best: float | None = None
+    """the highest log pseudo-likelihood of held-out rows since the run last went back"""
+    failed: int | None = None
+    """the size that was last found too small"""
+    is_over: bool = False
+    kept: Kept | None = None
+    """the smallest layer that is good enough so far"""
 
-
-class Merger(eqx.Module):
-    """For each unit one that could replace it and its partner, the unit most like it, (K,)."""
-
-    partner: jax.Array
-    W: Field
-    b: HiddenBias
-    loss: HiddenBias
-    """in nats a row"""
-    biases: Field
-    """what visible biases take over, (K, N)"""
-
-
-@eqx.filter_jit
-def worth(model: GrandCanonicalRBM, v: Visible, strengths: HiddenBias, count: int) -> Worth:
-    """Earnings and prices of all units by rows v (m, N) that stand for `count`."""
-    rows = v
-    x = dot(v, model.W.T)
-    h = model.hidden.mean(x + model.b)
-    h, v = h - h.mean(axis=0), v - v.mean(axis=0)
-    information = dot((h**2).T, v**2) / len(v) - (dot(h.T, v) / len(v)) ** 2
-    determined = information / (information + strengths[:, None] + 1e-30)
-    determined = determined.sum(axis=1)
-    cumulant = model.hidden.cumulant(x + model.b)
-    x = x - x.mean(axis=0)
-    slope = (cumulant * x).mean(axis=0) / ((x**2).mean(axis=0) + 1e-30)
-    earnings, errors = lost(cumulant - slope * x)
-    is_alone = jnp.abs(likeness(model, v)).max(axis=1) < ALIKE
-    earnings = jnp.where(is_alone, jnp.maximum(earnings, explained(model, rows)), earnings)
-    return Worth(earnings, errors, determined / count, slope[:, None] * model.W)
-
-
-def lost(gain: Hidden) -> tuple[HiddenBias, HiddenBias]:
-    """⟨g⟩ + log⟨e^{−g}⟩ over rows (m, K), what a model loses with g(v), and its standard error."""
-    gain = gain - gain.mean(axis=0)
-    log_ratio = jax.nn.logsumexp(-gain, axis=0) - np.log(len(gain))
-    influence = gain + jnp.expm1(-gain - log_ratio)
-    error = jnp.sqrt((influence**2).mean(axis=0) / len(gain))
-    return jnp.maximum(log_ratio, 0), error
-
-
-def explained(model: GrandCanonicalRBM, v: Visible) -> HiddenBias:
-    """Σ_i I(h_a; v_i) − I(h_a; v) over rows v (m, N): what each unit alone explains, (K,).
-
-    It is a bound, from below, on the gain over independent columns of the mixture of two that a
-    unit makes. Rows of modes far apart hold no states between these, without which e_a is blind.
-    """
-    (low, high), (off, on) = (
-        (unit.states[0], unit.states[-1]) for unit in (model.visible, model.hidden)
-    )
-    u = (v - low) / (high - low)
-    r = (model.hidden.mean(dot(v, model.W.T) + model.b) - off) / (on - off)
-    share, both = r.mean(axis=0), dot(r.T, u) / len(v)
-    given_on = both / jnp.maximum(share, 1e-12)[:, None]
-    given_off = (u.mean(axis=0) - both) / jnp.maximum(1 - share, 1e-12)[:, None]
-    of_columns = (
-        entropy(u.mean(axis=0))
-        - share[:, None] * entropy(given_on)
-        - (1 - share)[:, None] * entropy(given_off)
-    )
-    of_rows = entropy(share) - entropy(r).mean(axis=0)
-    return of_columns.sum(axis=1) - of_rows
-
-
-def entropy(p: Field) -> Field:
-    """−p log p − (1 − p) log(1 − p)."""
-    return -jax.scipy.special.xlogy(p, p) - jax.scipy.special.xlogy(1 - p, 1 - p)
-
-
-def likeness(model: GrandCanonicalRBM, v: Visible) -> Field:
-    """Cosines between the weights of units, in standard deviations of rows v; 0 with itself."""
-    scaled = model.W * v.std(axis=0)
-    scaled = scaled / (jnp.linalg.norm(scaled, axis=1, keepdims=True) + 1e-12)
-    alike = dot(scaled, scaled.T)
-    return alike * (1 - jnp.eye(len(alike), dtype=v.dtype))
-
-
-@eqx.filter_jit
-def mergers(model: GrandCanonicalRBM, v: Visible) -> Merger:
-    """For each unit the best one with x = α x_a + β x_b + t in its place and that of its partner b.
-
-    It has Γ(x) = Γ(x_a) + Γ(x_b) up to what visible biases can make up, by least squares over rows.
-    """
-    alike = likeness(model, v)
-    units = jnp.arange(len(alike))
-    partner = jnp.abs(alike).argmax(axis=1)
-    sign = jnp.where(alike[units, partner] < 0, -1, 1).astype(v.dtype)
-    first = dot(v, model.W.T) + model.b
-    second = first[:, partner]
-    whole = model.hidden.cumulant(first) + model.hidden.cumulant(second)
-    linear = jnp.stack([first, second, jnp.ones_like(first)])  # (3, m, K)
-
-    def fitted(theta: Field) -> tuple[Field, Field]:
-        """What is left of Γ(x_a) + Γ(x_b), and a step of Gauss and Newton with linear terms."""
-        x = jnp.einsum("jmk,jk->mk", linear, theta)
-        left = whole - model.hidden.cumulant(x)
-        slopes = jnp.concatenate([model.hidden.mean(x) * linear, linear])  # (6, m, K)
-        scale = jnp.sqrt((slopes**2).mean(axis=1)) + 1e-12  # (6, K)
-        slopes = slopes / scale[:, None]
-        square = jnp.einsum("imk,jmk->kij", slopes, slopes, precision="highest") / len(v)
-        right = jnp.einsum("imk,mk->ki", slopes, left, precision="highest") / len(v)
-        ridge = 1e-4 * jnp.eye(len(slopes), dtype=v.dtype)
-        step = jnp.linalg.solve(square + ridge, right[..., None])[..., 0].T / scale
-        return left, step
-
-    theta = jnp.stack([jnp.ones_like(sign), sign, jnp.zeros_like(sign)])
-    for _ in range(FITTED):
-        theta = theta + fitted(theta)[1][:3]
-    left, step = fitted(theta)
-    left = left - jnp.einsum("jmk,jk->mk", linear[:2], step[3:5])
-    theta = jnp.where(jnp.isfinite(theta), theta, 0)
-    loss = jnp.where(jnp.isfinite(left).all(axis=0), lost(left)[0], jnp.inf)
-    return Merger(
-        partner,
-        theta[0][:, None] * model.W + theta[1][:, None] * model.W[partner],
-        theta[0] * model.b + theta[1] * model.b[partner] + theta[2],
-        loss,
-        step[3][:, None] * model.W + step[4][:, None] * model.W[partner],
-    )
+    def facts(self) -> dict[str, Any]:
+        """All but the arrays, for a file."""
+        return {name: value for name, value in vars(self).items() if name != "kept"}
 
 
 @dataclass(frozen=True, eq=False)
-class Exchanges:
-    """When units are exchanged, and by which rows."""
+class Exchange:
+    """When units are returned, and the rows that decide."""
 
-    rows: Visible
-    """some training rows, (m, N)"""
-    count: int
-    """n, the number of all"""
-    strength: float
-    """of the penalty that all units have in the end"""
+    heldout: Field
+    """rows that are not trained on while the size is found, (m, N)"""
+    weights: np.ndarray
+    """their weights, (m,)"""
+    rows: Field
+    """some training rows, (n, N)"""
+    trained: np.ndarray | None
+    """numbers of the rows that are trained on meanwhile; None: all"""
+    independent: np.ndarray
+    """their log-likelihoods under independent columns, (m,)"""
     first: int
     last: int
     every: int
-    """epochs from one exchange to the next"""
+    """epochs: of the first level, of the last, and from one to the next"""
     pool: int
     """units to begin with"""
 
     @classmethod
     def of(
-        cls, model: GrandCanonicalRBM, rows: np.ndarray, count: int, config: Config
-    ) -> "Exchanges":
-        """Those of a run with `count` training rows, of which some are given, (m, N)."""
+        cls,
+        model: GrandCanonicalRBM,
+        data: Dataset,
+        config: Config,
+        observed: Observed,
+        is_streamed: bool,
+    ) -> "Exchange":
+        """That of a run. Validation rows decide where there are any."""
+        numbers, apart, trained = _split(len(data.train), observed, is_streamed)
+        heldout, counts = data.train[apart], np.ones(len(apart))
+        if observed.weights is not None:
+            counts = np.asarray(observed.weights, np.float64)[apart]
+        if data.validation is not None:
+            heldout = data.validation[_shuffled(len(data.validation))[:MOST_HELD_OUT]]
+            counts, trained = np.ones(len(heldout)), None
+        seen = data.train[(numbers if trained is None else trained)[:SEEDED_BY]]
+        v, judged = (encoded(model.visible, rows, data.domain) for rows in (seen, heldout))
+        dtype = np.dtype(model.W.dtype)
+        low, high = model.visible.states[0], model.visible.states[-1]
+        shares, judged_shares = ((rows - low) / (high - low) for rows in (v, judged))
         first, last = (max(1, int(part * config.n_epochs)) for part in (FIRST, LAST))
         return cls(
-            rows=jnp.asarray(rows[:: -(-len(rows) // ROWS)], model.W.dtype),
-            count=count,
-            strength=float(config.penalty or 0),
+            heldout=jax.device_put(judged.astype(dtype)),
+            weights=counts / counts.sum(),
+            rows=jax.device_put(v.astype(dtype)),
+            trained=trained,
+            independent=independent_columns(shares, judged_shares),
             first=first,
             last=last,
-            every=max(1, round((last - first) / config.exchanges)),
-            pool=POOL if config.max_units is None else config.max_units,
+            every=max(1, round(config.n_epochs / LEVELS)),
+            pool=config.max_units or first_units(model.n_visible),
         )
 
-    def is_due(self, epoch: int) -> bool:
-        """Whether units are removed before the epoch that follows."""
-        return self.first <= epoch <= self.last and (self.last - epoch) % self.every == 0
+    def is_due(self, epoch: int, descent: Descent) -> bool:
+        """Whether a level ends before the epoch that follows."""
+        is_level = epoch > self.first and (epoch - self.first) % self.every == 0
+        return not descent.is_over and (is_level or epoch >= self.last)
+
+    @property
+    def first_step(self) -> float:
+        """The part of the units that the first step leaves: less where there are few levels."""
+        levels = 1 + (self.last - self.first) // self.every
+        return min(STEP, float(self.pool ** (-1.3 / levels)))
 
     def opened(self, carry: Carry, rule: UpdateRule, key: RandomKey) -> Carry:
-        """The state with the units that pay already, and the pool filled with new ones."""
-        found = self.worth(carry)
-        kept = np.flatnonzero(found.earnings >= found.prices)
-        seed = int(jax.random.bits(jax.random.fold_in(key, BIRTHS), dtype=jnp.uint32))
-        lacking = max(0, self.pool - len(kept))
-        W = births(np.asarray(self.rows, np.float64), lacking, np.random.RandomState(seed))
+        """The state with new units in the place of its own."""
+        random = np.random.RandomState(np.asarray(jax.random.key_data(fold_in(key, BIRTHS))))
+        W = births(np.asarray(self.rows, np.float64), self.pool, random)
         b = -W @ np.asarray(carry.v_offset, np.float64)
-        return rearranged(carry, rule, kept, (W, b))
+        return rearranged(carry, rule, np.arange(0), (W, b))
 
-    def after(self, carry: Carry, rule: UpdateRule, is_last: bool) -> Carry:
-        """The state with fewer units, unless all pay, and with new strengths of the penalty."""
-        model, strengths = carry.model, np.asarray(carry.penalties, np.float64)
-        found, merger = self.worth(carry), jax.device_get(mergers(model, self.rows))
-        model, kept = _without_the_poorest(model, found, merger, 1.0 if is_last else AT_ONCE)
-        squares = np.maximum((np.asarray(carry.model.W, np.float64) ** 2).sum(axis=1), 1e-12)
-        best = np.sqrt(strengths * found.prices / squares)
-        strengths = np.clip(best, strengths / LARGEST_CHANGE, strengths * LARGEST_CHANGE)
-        if is_last:
-            strengths = np.minimum(strengths, self.strength)
-        penalties = jnp.asarray(strengths, model.W.dtype)
-        return rearranged(replace(carry, model=model, penalties=penalties), rule, kept)
+    def after(
+        self, carry: Carry, descent: Descent, rules: Rules, epoch: int, key: RandomKey
+    ) -> tuple[Carry, Descent]:
+        """The state and the search after a level: with fewer units, or as before the last step."""
+        carry = _at_average(carry)
+        size = int(in_use(carry.model).sum())
+        is_good, best = self._judged(carry.model, descent.best)
+        if is_good:
+            current = kept(carry, rules.negative.chains_of(carry.negative))
+            descent = replace(descent, best=best, kept=current)
+        else:
+            assert descent.kept is not None, "the first level is the best"
+            carry = restored(carry, descent.kept, rules.update, rules.negative, key)
+            descent = replace(descent, best=None, failed=size, step=descent.step**0.5)
+            size = int(in_use(carry.model).sum())
+        target, step = _next_size(size, descent)
+        if target is None or epoch >= self.last:
+            self._warn(size, is_cut_short=target is not None)
+            return carry, Descent(step, best, descent.failed, is_over=True)
+        if not is_good:  # rows are learnt by heart meanwhile, so that the measure is taken anew
+            return carry, descent
+        return self.reduced(carry, rules.update, target), replace(descent, step=step)
 
-    def closed(self, carry: Carry, rule: UpdateRule) -> Carry:
-        """The state with the units in use alone, those that earn most first; one at least."""
-        is_on = in_use(carry.model)
-        if is_on.sum() > FULL * self.pool:
+    def _judged(self, model: GrandCanonicalRBM, best: float | None) -> tuple[bool, float]:
+        """Whether held-out rows lose no more than is allowed, and the best value so far.
+
+        As long as no layer gained more over independent columns than chance may, each is as good as
+        a larger one.
+        """
+        found = np.asarray(pseudo.log_pseudo_likelihood(model, self.heldout), np.float64)
+        value = float(self.weights @ found)
+        best = value if best is None else max(best, value)
+        gains = found - self.independent
+        gain = best - float(self.weights @ self.independent)
+        error = np.sqrt((self.weights**2) @ (gains - self.weights @ gains) ** 2)
+        return bool(value >= best - TOLERANCE * gain or gain < SIGNIFICANT * error), best
+
+    def _warn(self, size: int, is_cut_short: bool) -> None:
+        if is_cut_short:
             warnings.warn(
-                f"{is_on.sum()} of the {self.pool} hidden units that the run began with earn their "
-                "price: the data may have a use for more. Allow more (max_units, or max_hidden of "
-                "an estimator) to find out.",
+                f"the run was too short to find the size of its layer: {size} hidden units are "
+                "left, and fewer may do. Allow more epochs (n_iter of an estimator).",
                 SizeWarning,
                 stacklevel=2,
             )
-        order = np.argsort(-self.worth(carry).earnings, kind="stable")
-        kept = order[is_on[order]] if is_on.any() else order[:1]
-        return rearranged(carry, rule, kept, size=len(kept))
+        elif size > FULL * self.pool:
+            warnings.warn(
+                f"{size} of the {self.pool} hidden units that the run began with are needed: the "
+                "data may have a use for more. Allow more (max_hidden of an estimator, or "
+                "max_units) to find out.",
+                SizeWarning,
+                stacklevel=2,
+            )
 
-    def worth(self, carry: Carry) -> Worth:
-        """That of the units of a state."""
-        assert carry.penalties is not None
-        found: Worth = jax.device_get(worth(carry.model, self.rows, carry.penalties, self.count))
-        return found
+    def reduced(self, carry: Carry, rule: UpdateRule, size: int) -> Carry:
+        """The state with `size` units: others are removed, or merged with the unit most like them.
+
+        What costs the training rows least is done first; a unit takes part in one change.
+        """
+        model, v = carry.model, self.rows[:RANKED_BY]
+        merged = mergers(model, v)
+        removal, merger = jax.device_get(
+            (pseudo.contributions(model, v), pseudo.replacements(model, v, *merged))
+        )
+        partner, merged_W, merged_b = jax.device_get(merged)
+        is_on = in_use(model)
+        costs = np.stack([removal.mean, np.where(is_on[partner], merger.mean, np.inf)])
+        costs = np.where(is_on & np.isfinite(costs), costs, np.inf)
+        W, b, c = (np.array(x, np.float64) for x in parameters(model))
+        is_gone, is_changed, excess = ~is_on, ~is_on, int(is_on.sum()) - size
+        for number in np.argsort(costs, axis=None, kind="stable"):
+            is_merger, unit = divmod(int(number), len(b))
+            other = int(partner[unit])
+            if excess == 0 or is_changed[unit] or (is_merger and is_changed[other]):
+                continue
+            is_changed[unit] = is_gone[unit] = True
+            excess -= 1
+            c += (merger if is_merger else removal).biases[unit]
+            if is_merger:
+                is_changed[other] = True
+                W[other], b[other] = merged_W[unit], merged_b[unit]
+        dtype = np.dtype(model.W.dtype)
+        arrays = tuple(jax.device_put(x.astype(dtype)) for x in (W, b, c))
+        model = eqx.tree_at(lambda m: (m.W, m.b, m.c), model, arrays)
+        return rearranged(replace(carry, model=model), rule, np.flatnonzero(~is_gone))
+
+    def closed(self, carry: Carry, rule: UpdateRule) -> Carry:
+        """The state with the units in use alone, those that contribute most first; one at least."""
+        found = pseudo.contributions(carry.model, self.rows[:RANKED_BY])
+        order = np.argsort(-np.asarray(found.mean), kind="stable")
+        is_on = in_use(carry.model)
+        chosen = order[is_on[order]] if is_on.any() else order[:1]
+        return rearranged(carry, rule, chosen, size=len(chosen))
+
+
+def _split(
+    count: int, observed: Observed, is_streamed: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Numbers of some rows, of those held out, and of those trained on meanwhile; None: all.
+
+    The same rows are held out in each run, so that seeds differ in nothing but the training.
+    A stream is too long to be learnt by heart, and of few rows none can be spared. Rows that miss
+    entries are trained on.
+    """
+    if is_streamed:
+        numbers = np.unique(np.linspace(0, count - 1, min(count, SEEDED_BY)).astype(int))
+        return numbers, numbers[:: -(-len(numbers) // MOST_HELD_OUT)], None
+    numbers = _shuffled(count)
+    most = min(int(HELD_OUT * count), MOST_HELD_OUT)
+    is_whole = np.ones(count, bool)
+    if observed.missing is not None:
+        is_whole = np.asarray(~observed.missing.any(axis=1))
+    apart = numbers[is_whole[numbers]][:most]
+    if len(apart) < FEWEST_HELD_OUT:
+        return numbers, numbers[:MOST_HELD_OUT], None
+    return numbers, apart, numbers[~np.isin(numbers, apart)]
+
+
+def _shuffled(count: int) -> np.ndarray:
+    """Numbers of rows in an order that is always the same."""
+    return np.random.RandomState(0).permutation(count)
+
+
+def _next_size(size: int, descent: Descent) -> tuple[int | None, float]:
+    """The size that is tried after `size`, None if there is none, and the step that leads there."""
+    step = descent.step
+    while step <= SMALLEST_STEP and size > 0 and size - 1 != descent.failed:
+        target = min(size - 1, int(step * size))
+        if target != descent.failed:
+            return target, step
+        step = step**0.5
+    return None, step
+
+
+def _at_average(carry: Carry) -> Carry:
+    """The state with the running average of its parameters as its parameters."""
+    assert carry.average is not None
+    model = eqx.tree_at(lambda m: (m.W, m.b, m.c), carry.model, tuple(carry.average))
+    return replace(carry, model=model)
 
 
 def births(rows: np.ndarray, units: int, random: np.random.RandomState) -> np.ndarray:
-    """Weights (units, N) drawn along the correlations between columns of rows (m, N)."""
+    """Weights (units, N) along the correlations of one column each with all others.
+
+    From independent columns, which a run begins with, these are what the model lacks of the data
+    (n, N). Directions of single columns keep apart what is independent; mixtures of all of them
+    would have to be disentangled by training.
+    """
     deviations = rows.std(axis=0)
     # A constant column has no correlations.
     deviations = np.where(deviations > 0, deviations, np.inf)
     scaled = (rows - rows.mean(axis=0)) / deviations
     correlations = scaled.T @ scaled / len(rows)
-    np.fill_diagonal(correlations, 0)
-    values, vectors = np.linalg.eigh(correlations)
-    scale = np.sqrt(np.maximum(values, 0) + 1e-6)
-    W = (random.standard_normal((units, len(scale))) * scale) @ vectors.T
+    chance = SIGNIFICANT / np.sqrt(len(rows))
+    correlations = np.sign(correlations) * np.maximum(np.abs(correlations) - chance, 0)
+    np.fill_diagonal(correlations, 1)
+    columns = len(correlations)
+    turns = [random.permutation(columns) for _ in range(-(-units // columns))]
+    W = correlations[np.concatenate(turns)[:units]] * random.choice([-1.0, 1.0], (units, 1))
+    W += CHANCE * random.standard_normal(W.shape) / np.sqrt(columns)
     W *= BIRTH_SCALE / np.linalg.norm(W, axis=1, keepdims=True)
     return np.asarray(W / deviations)
-
-
-def _without_the_poorest(
-    model: GrandCanonicalRBM, found: Worth, merger: Merger, part: float
-) -> tuple[GrandCanonicalRBM, np.ndarray]:
-    """The model without that part of the units that do not pay, and which are kept, best first.
-
-    A unit does not pay if it, or what it adds to its partner, is worth less than its price.
-    """
-    is_on = in_use(model)
-    W, b, c = (np.array(x, np.float64) for x in (model.W, model.b, model.c))
-    costs = np.stack([found.earnings, merger.loss]) / np.maximum(found.prices, 1e-12)
-    costs[:, ~is_on] = np.inf
-    costs[1, ~is_on[merger.partner]] = np.inf
-    most = np.ceil(part * (costs.min(axis=0) < 1).sum())
-    is_gone, is_touched, removed = ~is_on, ~is_on, 0
-    for number in np.argsort(costs, axis=None, kind="stable"):
-        is_merger, unit = divmod(int(number), len(b))
-        if costs[is_merger, unit] >= 1 or removed >= most:
-            break
-        other = int(merger.partner[unit])
-        if is_touched[unit] or (is_merger and is_touched[other]):
-            continue
-        is_touched[unit] = is_gone[unit] = True
-        removed += 1
-        c += (merger if is_merger else found).biases[unit]
-        if is_merger:
-            is_touched[other] = True
-            W[other], b[other] = merger.W[unit], merger.b[unit]
-    kept = np.flatnonzero(~is_gone)
-    kept = kept[np.argsort(-found.earnings[kept], kind="stable")]
-    arrays = tuple(jnp.asarray(x, model.W.dtype) for x in (W, b, c))
-    return eqx.tree_at(lambda m: (m.W, m.b, m.c), model, arrays), kept
 
 
 def in_use(model: GrandCanonicalRBM) -> np.ndarray:
@@ -337,28 +343,25 @@ def stored(units: int) -> int:
 def rearranged(
     carry: Carry,
     rule: UpdateRule,
-    kept: np.ndarray,
+    chosen: np.ndarray,
     born: tuple[np.ndarray, np.ndarray] | None = None,
     size: int | None = None,
 ) -> Carry:
-    """The state with the units `kept`, in this order, new ones behind them, and others off.
+    """The state with the units `chosen`, in this order, new ones behind them, and others off.
 
-    Those `born` have these weights and biases.
+    Those `born` have these weights and biases. The running average begins anew.
     """
     model, dtype = carry.model, np.dtype(carry.model.W.dtype)
-    used = len(kept) + (0 if born is None else len(born[1]))
+    used = len(chosen) + (0 if born is None else len(born[1]))
     size = stored(used) if size is None else size
-    old, new = slice(0, len(kept)), slice(len(kept), used)
+    old, new = slice(0, len(chosen)), slice(len(chosen), used)
     W = np.zeros((size, model.n_visible), dtype)
     b = np.full(size, OFF if model.hidden.states[0] == 0 else 0, dtype)
     h_offset = np.zeros(size, dtype)
-    W[old], b[old] = np.asarray(model.W)[kept], np.asarray(model.b)[kept]
-    h_offset[old] = np.asarray(carry.h_offset)[kept]
+    W[old], b[old] = np.asarray(model.W)[chosen], np.asarray(model.b)[chosen]
+    h_offset[old] = np.asarray(carry.h_offset)[chosen]
     if born is not None:
         W[new], b[new] = born
         h_offset[new] = sum(model.hidden.states) / 2
-    assert carry.penalties is not None
-    penalties = np.full(size, np.asarray(carry.penalties).min(), dtype)
-    penalties[old] = np.asarray(carry.penalties)[kept]
-    after = eqx.tree_at(lambda m: (m.W, m.b), model, (jnp.asarray(W), jnp.asarray(b)))
-    return growth.resized(carry, after, rule, jnp.asarray(h_offset), kept, jnp.asarray(penalties))
+    after = eqx.tree_at(lambda m: (m.W, m.b), model, jax.device_put((W, b)))
+    return growth.resized(carry, after, rule, jax.device_put(h_offset), chosen)

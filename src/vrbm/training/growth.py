@@ -116,7 +116,6 @@ def resized(
     rule: UpdateRule,
     h_offset: Any,
     kept: np.ndarray,
-    penalties: Any = None,
 ) -> Carry:
     """The state with other units, of which the first are those `kept` of before, in this order.
 
@@ -146,5 +145,5 @@ def resized(
         optimizer=optimizer,
         h_offset=h_offset,
         stiff=stiff,
-        penalties=penalties,
+        average=None if carry.average is None else parameters(model),
     )

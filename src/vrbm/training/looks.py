@@ -84,7 +84,8 @@ class Looker:
         self.mean, self.count = rows.mean(axis=0), len(data.train)
         self.directions = jax.device_put(leading_directions(rows[:: max(1, len(rows) // ROWS)]))
         if self.obstacle is None:
-            self.independent = independent_columns(rows > 0, np.asarray(monitor.rows[0]) > 0)
+            watched = (np.asarray(monitor.rows[0]) > 0).astype(np.float64)
+            self.independent = float(independent_columns(rows > 0, watched).mean())
 
     def is_due(self, epoch: int) -> bool:
         """Whether to look after this epoch: after the last, and every so many before."""
@@ -148,14 +149,13 @@ def spacing(config: Config, rows: int) -> int:
     return every if every <= config.n_epochs else 0
 
 
-def independent_columns(rows: np.ndarray, others: np.ndarray) -> float:
-    """The mean log-likelihood of other rows under independent columns with the means of rows.
+def independent_columns(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """The log-likelihood of other rows under independent columns with the means of rows, (m,).
 
-    Half a row of either value is added to each column.
+    Half a row of either value is added to each column. Entries between 0 and 1 are shares of both.
     """
     ones = (rows.sum(axis=0) + 0.5) / (len(rows) + 1)
-    share = others.mean(axis=0)
-    return float((share * np.log(ones) + (1 - share) * np.log1p(-ones)).sum())
+    return np.asarray(others @ np.log(ones) + (1 - others) @ np.log1p(-ones), np.float64)
 
 
 def leading_directions(rows: np.ndarray) -> np.ndarray:

@@ -57,6 +57,8 @@ class TrainState:
     """What is remembered of earlier looks."""
     model_epoch: int = 0
     """The epoch that the model is of: an earlier one where the run went back to it."""
+    descent: exchange.Descent | None = None
+    """The search for the size of the layer, where there is one."""
 
     @property
     def model(self) -> GrandCanonicalRBM:
@@ -124,6 +126,7 @@ class Record:
 def start(model: GrandCanonicalRBM, data: Any, config: Config, key: RandomKey) -> TrainState:
     """The state before the first epoch."""
     data = as_dataset(data)
+    config = config.resolved(model, len(data.train))
     _check(model, data, config)
     dtype = model.W.dtype
     model = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), model)
@@ -138,8 +141,8 @@ def start(model: GrandCanonicalRBM, data: Any, config: Config, key: RandomKey) -
         negative=negative,
         v_offset=v_offset,
         h_offset=h_offset,
-        stiff=stiffness.start(model, config.stiff, jax.random.fold_in(key, STIFF)),
-        penalties=jnp.zeros_like(model.b) if model.potential.is_exchanged else None,
+        stiff=stiffness.start(model, config.directions, jax.random.fold_in(key, STIFF)),
+        average=parameters(model) if model.potential.is_exchanged else None,
     )
     width = model.max_hidden
     if config.window:
@@ -197,6 +200,8 @@ def train(
     """
     programs.release_if_many()
     data = as_dataset(data)
+    if optimizer is not None and config.stiff is None:
+        config = replace(config, stiff=0)
     if state is None:
         if model is None:
             raise ValueError("model is None: pass a model, or the state of an earlier training.")
@@ -207,6 +212,7 @@ def train(
             state = replace(state, carry=replace(state.carry, optimizer=fresh))
     elif model is not None or key is not None:
         raise ValueError("state is given, and holds model and key: pass None for both.")
+    config = config.resolved(state.model, len(data.train))
     _check(state.model, data, config)
     held = 0 if state.carry.stiff is None else len(state.carry.stiff.directions)
     if held != config.stiff:
@@ -234,6 +240,13 @@ def _records(
     surveyed = some(state.model, data.train, data.domain, SURVEYED)
     config = config.resolved(state.model, len(data.train), float(surveyed.var(axis=0).sum()))
     source = _source(state, data, config, in_memory=jax.tree.leaves(observed) != [])
+    exchanges = None
+    if state.model.potential.is_exchanged and config.sizing:
+        is_streamed = isinstance(source, Streamed)
+        exchanges = exchange.Exchange.of(state.model, data, config, observed, is_streamed)
+        source.leave_out(exchanges.trained)
+        if state.descent is not None and state.descent.is_over:
+            source.use_all()
     if observed.missing is not None and state.carry.completed is None:
         rows = jnp.asarray(encoded(state.model.visible, data.train, data.domain))
         completed = rows.astype(state.model.W.dtype)
@@ -245,23 +258,19 @@ def _records(
         config.centred,
         scalar(config.penalty, dtype) if config.penalty else None,
         config.penalty_power,
+        *_sizing_rules(state.model, len(data.train), source.batches, config),
     )
     monitor = Monitor(state.model, data, config)
     looker = Looker(data, surveyed, monitor, config, are_whole=observed.missing is None)
     if looker.every and state.control.kept is None:
         state = replace(state, control=replace(state.control, kept=_kept(state, config)))
-    exchanges = None
-    if state.model.potential.is_exchanged:
-        state = _penalized(state, config)
-        if config.exchanges:
-            exchanges = exchange.Exchanges.of(state.model, surveyed, len(data.train), config)
     keys = Keys(state.key)
     total = config.n_epochs * source.batches
     with closing(source):
         while state.epoch < config.n_epochs:
             began = time.perf_counter()
             if exchanges is not None:
-                state = _exchanged(state, exchanges, rules, config)
+                state = _exchanged(state, exchanges, rules, config, source)
             try:
                 state, summary, measures, largest_steps = _epoch(
                     state, keys, source, config, rules, monitor, observed
@@ -303,27 +312,39 @@ def _records(
                 return
 
 
-def _penalized(state: TrainState, config: Config) -> TrainState:
-    """The state with the penalty of the settings for each unit, where the run has not begun."""
-    if state.epoch:
-        return state
-    model = state.model
-    penalties = jnp.full(model.max_hidden, config.penalty or 0.0, model.W.dtype)
-    return replace(state, carry=replace(state.carry, penalties=penalties))
+def _sizing_rules(
+    model: GrandCanonicalRBM, rows: int, batches: int, config: Config
+) -> tuple[Any, Any]:
+    """The tail of the prior, and the rate of the running average, of a layer that is exchanged."""
+    if not model.potential.is_exchanged:
+        return None, None
+    dtype = model.W.dtype
+    tail = exchange.TAIL * model.n_visible / (rows * config.penalty) if config.penalty else None
+    steps = batches * max(1, round(config.n_epochs / exchange.LEVELS))
+    rate = min(1.0, max(exchange.AVERAGE_RATE, exchange.AVERAGES / steps))
+    return None if tail is None else scalar(tail, dtype), scalar(rate, dtype)
 
 
 def _exchanged(
-    state: TrainState, exchanges: exchange.Exchanges, rules: Rules, config: Config
+    state: TrainState,
+    exchanges: exchange.Exchange,
+    rules: Rules,
+    config: Config,
+    source: Source,
 ) -> TrainState:
     """The state after units were exchanged, where that is due."""
     carry, epoch = state.carry, state.epoch
+    descent = state.descent or exchange.Descent(exchanges.first_step)
     if epoch == 0:
         carry = exchanges.opened(carry, rules.update, state.key)
-    elif exchanges.is_due(epoch):
-        carry = exchanges.after(carry, rules.update, epoch == exchanges.last)
+    elif exchanges.is_due(epoch, descent):
+        key = jax.random.fold_in(state.key, STIFF)
+        carry, descent = exchanges.after(carry, descent, rules, epoch, key)
     else:
         return state
-    state = replace(state, carry=carry, width=carry.model.max_hidden)
+    if descent.is_over:
+        source.use_all()
+    state = replace(state, carry=carry, width=carry.model.max_hidden, descent=descent)
     if state.control.kept is not None:
         control = steering.renewed(state.control, _kept(state, config), epoch)
         state = replace(state, control=control)
@@ -405,6 +426,7 @@ def _kept_is_better(state: TrainState, looker: Looker, monitor: Monitor) -> bool
         (_model_kept(state), control.kept.chains),
         (state.model, chains),
     ):
+        assert starts is not None
         width, free_energies = monitor.free_energies(model, state.key)
         look = looker(model, starts, width, key, more=3)
         values.append(-free_energies[1] - look.upper)
@@ -430,21 +452,9 @@ def _returned(state: TrainState, rules: Rules) -> TrainState:
     assert kept is not None
     if state.control.kept_epoch == state.model_epoch and state.model_epoch == state.epoch:
         return state
-    carry = state.carry
-    model = _model_kept(state)
-    stiff = carry.stiff
-    if stiff is not None and model.max_hidden != carry.model.max_hidden:
-        key = jax.random.fold_in(state.key, STIFF)
-        stiff = stiffness.start(model, len(stiff.directions), key)
-    carry = replace(
-        carry,
-        model=model,
-        h_offset=kept.h_offset,
-        negative=rules.negative.with_chains(carry.negative, kept.chains),
-        optimizer=rules.update.init(parameters(model)),
-        stiff=stiff,
-        penalties=kept.penalties,
-    )
+    key = jax.random.fold_in(state.key, STIFF)
+    carry = steering.restored(state.carry, kept, rules.update, rules.negative, key)
+    model = carry.model
     may_grow = model.potential.is_unbounded or model.potential.is_exchanged
     width = model.max_hidden if may_grow else state.width
     return replace(state, carry=carry, width=width, model_epoch=state.control.kept_epoch)
@@ -604,7 +614,7 @@ def _check(model: GrandCanonicalRBM, data: Dataset, config: Config) -> None:
             f"max_units is {most}, but the layer ends at max_hidden = {model.max_hidden}: leave it "
             "out, or take the potential Unbounded or Reservoir."
         )
-    if most is not None and most < model.max_hidden:
+    if most is not None and model.potential.is_unbounded and most < model.max_hidden:
         raise ValueError(
             f"max_units is {most}, but the model begins with {model.max_hidden} hidden units: "
             "begin with fewer, or allow more."

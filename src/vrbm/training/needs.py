@@ -14,7 +14,7 @@ def require(model: GrandCanonicalRBM, rows: int, config: Config) -> None:
     """Raise a sentence if training cannot fit in the memory at hand."""
     n_hidden, n_visible = model.W.shape
     batch, chains = min(config.batch, rows), config.negative.states_kept
-    weights = (COPIES + config.stiff) * (n_hidden + 1) * (n_visible + 1)
+    weights = (COPIES + config.directions) * (n_hidden + 1) * (n_visible + 1)
     states = (batch + chains) * (n_visible + PER_ROW * n_hidden)
     memory.require(
         model.W.dtype.itemsize * (weights + states),

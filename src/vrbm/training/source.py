@@ -45,6 +45,12 @@ class Source(ABC):
     def prepare(self, epoch: int, key: RandomKey) -> None:  # noqa: B027 (nothing is a way to do it)
         """Do what can be done ahead of `blocks` with the same arguments."""
 
+    def leave_out(self, used: np.ndarray | None) -> None:  # noqa: B027
+        """Take batches from the rows `used` alone; None: from all."""
+
+    def use_all(self) -> None:  # noqa: B027
+        """Take batches, as many as before, from all rows."""
+
     def close(self) -> None:  # noqa: B027
         """Leave nothing at work."""
 
@@ -59,6 +65,7 @@ class OnDevice(Source):
         self.rows = jax.device_put(rows)
         self.batch_size = min(batch_size, len(rows))
         self.batches = len(rows) // self.batch_size
+        self.used: np.ndarray | None = None
         self.helper = ThreadPoolExecutor(1)
         self.ready: dict[int, Future[jax.Array]] = {}
         """Orders by epoch: each epoch has one key."""
@@ -68,8 +75,24 @@ class OnDevice(Source):
         if epoch not in self.ready:
             self.ready[epoch] = self.helper.submit(self._order, key)
 
+    def leave_out(self, used: np.ndarray | None) -> None:
+        """An epoch has as many batches as these rows fill, also when all are used again."""
+        if used is not None:
+            self.used = used
+            self.batch_size = min(self.batch_size, len(used))
+            self.batches = len(used) // self.batch_size
+
+    def use_all(self) -> None:
+        """An order that was found ahead is of the former rows."""
+        if self.used is not None:
+            self.used = None
+            self.ready.clear()
+
     def _order(self, key: RandomKey) -> jax.Array:
-        order = random.permutation(key, len(self.rows))
+        used = self.used
+        order = random.permutation(key, len(self.rows) if used is None else len(used))
+        if used is not None:
+            order = used[np.asarray(order)]
         batches = order[: self.batches * self.batch_size].reshape(self.batches, -1)
         return jax.device_put(batches)
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from vrbm.model import GrandCanonicalRBM
 from vrbm.training import stiffness, window
-from vrbm.training.config import LARGEST_DECAY
 from vrbm.training.gradient import (
     Parameters,
     centred,
@@ -57,8 +56,8 @@ class Carry(eqx.Module):
     """all rows with their missing entries drawn, where entries are missing"""
     stiff: stiffness.Stiff | None = None
     """the directions along which steps are shortened, where they are"""
-    penalties: HiddenBias | None = None
-    """strengths of the penalty for each unit, (K,), where they differ"""
+    average: Parameters | None = None
+    """running average of W, b and c, where the size of the layer is found by it"""
 
 
 class Rules(eqx.Module):
@@ -69,6 +68,17 @@ class Rules(eqx.Module):
     centred: bool = eqx.field(default=False, static=True)
     penalty: Scalar | None = None
     penalty_power: float = eqx.field(default=1.0, static=True)
+    tail: Scalar | None = None
+    """Σ_i w_ai² at which the penalty of a unit is half as strong; None: equally strong for all"""
+    average_rate: Scalar | None = None
+    """the part of one step in the running average of the parameters"""
+
+    def averaged(self, average: Parameters | None, model: GrandCanonicalRBM) -> Parameters | None:
+        """The running average after a step, where there is one."""
+        if average is None:
+            return None
+        new = parameters(model)
+        return jax.tree.map(lambda mean, x: mean + self.average_rate * (x - mean), average, new)
 
 
 class Shown(NamedTuple):
@@ -233,11 +243,12 @@ def scan(
         fantasy = view.response(info.v)
         weights = observed.batch_weights(index)
         ascent, statistics = gradient(model, pull, info.data, fantasy, info.residual, weights)
-        if carry.penalties is not None:
-            strength = jnp.minimum(carry.penalties, LARGEST_DECAY / rate)[:, None]
+        if rules.penalty is not None:
+            strength = rules.penalty
+            if rules.tail is not None:
+                squares = (model.W**2).sum(axis=1, keepdims=True)
+                strength = strength / (1 + (squares / rules.tail) ** 2)
             ascent = with_penalty(ascent, model, strength, rules.penalty_power)
-        elif rules.penalty is not None:
-            ascent = with_penalty(ascent, model, rules.penalty, rules.penalty_power)
         squares = jnp.stack([jnp.sum(g**2) for g in ascent])
         h_offset = carry.h_offset
         if rules.centred:
@@ -258,15 +269,16 @@ def scan(
         )
         if rules.centred:
             change = uncentred(Parameters(*change), carry.v_offset, h_offset)
+        after = moved(model, change)
         new = Carry(
-            moved(model, change),
+            after,
             optimizer,
             negative,
             carry.v_offset,
             h_offset,
             completed,
             stiff,
-            carry.penalties,
+            rules.averaged(carry.average, after),
         )
         sizes = most(info.met, fantasy.sizes.survival if rows_met > 1 else met(view, fantasy))
         sizes = sizes if filling is None else most(sizes, filling)

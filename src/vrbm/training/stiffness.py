@@ -21,6 +21,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from vrbm.model import GrandCanonicalRBM
 from vrbm.model.linear import dot
@@ -34,6 +35,9 @@ TURN, FOLLOW = 0.05, 0.01
 # The curvature to begin with; a wrong one gives way within some 1/FOLLOW steps.
 FIRST = 10.0
 
+#: The largest weight of a unit that has none: those that are off drift by rounding.
+NO_WEIGHT = 1e-9
+
 
 class Stiff(eqx.Module):
     """The stiff directions as known so far."""
@@ -45,15 +49,27 @@ class Stiff(eqx.Module):
 
 
 def start(model: GrandCanonicalRBM, count: int, key: RandomKey) -> Stiff | None:
-    """Random directions; None for none."""
-    if not count:
-        return None
+    """Random directions; None for none. Units without weights have no part in them.
+
+    Such units are off, and must not be moved by what is left of others' gradients.
+    """
+    return _started(model, count, key) if count else None
+
+
+@eqx.filter_jit
+def _started(model: GrandCanonicalRBM, count: int, key: RandomKey) -> Stiff:
     like = parameters(model)
+    is_on = jnp.abs(model.W).max(axis=1) > NO_WEIGHT
+    parts = Parameters(is_on[:, None], is_on, jnp.ones_like(model.c, bool))
     drawn = [
         Parameters(
             *(
-                jax.random.normal(jax.random.fold_in(key, 3 * number + part), x.shape, x.dtype)
-                for part, x in enumerate(like)
+                jnp.where(
+                    has_part,
+                    jax.random.normal(jax.random.fold_in(key, 3 * number + part), x.shape, x.dtype),
+                    0,
+                )
+                for part, (x, has_part) in enumerate(zip(like, parts, strict=True))
             )
         )
         for number in range(count)
@@ -111,9 +127,10 @@ def resized(stiff: Stiff | None, units: int, kept: Any) -> Stiff | None:
     more = units - len(kept)
 
     def fitted(u: Parameters) -> Parameters:
-        return u._replace(
-            W=jnp.pad(u.W[kept], ((0, more), (0, 0))), b=jnp.pad(u.b[kept], (0, more))
-        )
+        # By numpy: on the device each of these is a program for each size.
+        W, b = np.asarray(u.W)[kept], np.asarray(u.b)[kept]
+        W, b = jax.device_put((np.pad(W, ((0, more), (0, 0))), np.pad(b, (0, more))))
+        return u._replace(W=W, b=b)
 
     return Stiff(tuple(fitted(u) for u in stiff.directions), stiff.curvatures)
 
