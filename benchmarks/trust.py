@@ -2,8 +2,9 @@
 
     python benchmarks/trust.py FOLDER [--debd FOLDER] [--data NAME …] [--models NAME …] [--seeds N]
 
-For each set and seed, `VRBM()`, `RBM(128)` and `RBM(128, early_stopping=True)` are fitted to the
-training rows and scored on the test rows; the validation rows are what the last one stops by.
+For each set and seed, `VRBM()`, `VRBM(potential=0.2)`, `RBM(128)` and
+`RBM(128, early_stopping=True)` are fitted to the training rows and scored on the test rows; the
+validation rows are what the last one stops by.
 FOLDER/trust.jsonl gets a line for each fit, and what is there is not done again; FOLDER/trust.md is
 the table. The sets of the DEBD collection are read from NAME.npz with x_train, x_valid and x_test,
 in $VRBM_DATA/debd or the folder of --debd.
@@ -42,6 +43,7 @@ DEBD = (
 MADE = ("digits", "ising", "copies", "planted")
 MODELS: dict[str, Any] = {
     "VRBM()": lambda seed: VRBM(random_state=seed),
+    "VRBM(potential=0.2)": lambda seed: VRBM(potential=0.2, random_state=seed),
     "RBM(128)": lambda seed: RBM(128, random_state=seed),
     "RBM(128, early_stopping=True)": lambda seed: RBM(128, early_stopping=True, random_state=seed),
 }

@@ -48,7 +48,7 @@ for i in range(count):
         settings = {"learning_rate": 0.01 * (1 + i / 100), "potential": 0.1 + i / 1000}
     else:
         settings, X = {}, table(4 + i)
-    vrbm.VRBM(n_iter=2, random_state=i, **settings).fit(X)
+    vrbm.VRBM(**{"potential": 0.2, "n_iter": 2, "random_state": i, **settings}).fit(X)
     now = state()
     highest = max(highest, now["maps"])
     if i == 9:

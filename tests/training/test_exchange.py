@@ -104,9 +104,11 @@ def test_noise_has_no_units() -> None:
     rows = (np.random.RandomState(0).rand(1000, 20) < 0.3).astype(np.float32)
     found = VRBM(64, random_state=0).fit(rows)
     assert found.n_hidden_ == 1
-    assert found.unit_earnings_[0] < 0.01
+    # The best direction of noise gains about N/n = 0.02 nats on the rows that it was found on.
+    assert found.unit_earnings_[0] < 0.06
 
 
+@pytest.mark.slow
 # The first looks at rows that lie in two modes far apart find a model that has lost one.
 @pytest.mark.filterwarnings("ignore:in epoch:UserWarning")
 def test_copies_of_one_bit_are_one_unit() -> None:

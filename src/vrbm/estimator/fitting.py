@@ -16,7 +16,7 @@ from vrbm.estimator import completion
 from vrbm.estimator.progress import shown
 from vrbm.model import GrandCanonicalRBM, Potential
 from vrbm.model.random import fold_in, key_of_seed
-from vrbm.training import Config, Record, needs, start, train
+from vrbm.training import Config, Record, exchange, needs, start, train
 from vrbm.training.observed import Observed
 
 #: Clamped Gibbs steps for missing entries before the first epoch.
@@ -120,7 +120,10 @@ def fit(
         )
     filled = v if state.carry.completed is None else np.asarray(state.carry.completed)
     last = config.negative.chains_of(state.carry.negative)
-    return Result(filled, state.model, np.asarray(last), history)
+    whole = state.model
+    if whole.potential.is_exchanged:  # an interrupt leaves units that are off
+        whole = exchange.without_idle(whole)
+    return Result(filled, whole, np.asarray(last), history)
 
 
 def _whole(rows: np.ndarray) -> np.ndarray:
