@@ -76,9 +76,8 @@ class Descent:
 
     step: float = STEP
     """the part of the units that the next step leaves"""
-    best: list[float] | None = None
-    """log pseudo-likelihoods of the held-out rows under the best layer since the run last went
-    back"""
+    best: float | None = None
+    """the highest log pseudo-likelihood of held-out rows since the run last went back"""
     failed: int | None = None
     """the size that was last found too small"""
     is_over: bool = False
@@ -187,26 +186,19 @@ class Exchange:
             return carry, descent
         return self.reduced(carry, rules.update, target), replace(descent, step=step)
 
-    def _judged(
-        self, model: GrandCanonicalRBM, best: list[float] | None
-    ) -> tuple[bool, list[float]]:
-        """Whether held-out rows lose no more than is allowed, and their best values so far.
+    def _judged(self, model: GrandCanonicalRBM, best: float | None) -> tuple[bool, float]:
+        """Whether held-out rows lose no more than is allowed, and the best value so far.
 
-        A loss within its standard error cannot be told from none. As long as no layer gained more
-        over independent columns than chance may, each is as good as a larger one.
+        As long as no layer gained more over independent columns than chance may, each is as good as
+        a larger one.
         """
         found = np.asarray(pseudo.log_pseudo_likelihood(model, self.heldout), np.float64)
-        if best is None or self.weights @ found > self.weights @ np.array(best):
-            best = found.tolist()
-        loss, error = self._mean(np.array(best) - found)
-        gain, chance = self._mean(np.array(best) - self.independent)
-        is_good = loss <= max(TOLERANCE * gain, error) or gain < SIGNIFICANT * chance
-        return is_good, best
-
-    def _mean(self, values: np.ndarray) -> tuple[float, float]:
-        """The mean over held-out rows and its standard error."""
-        mean = self.weights @ values
-        return float(mean), float(np.sqrt(self.weights**2 @ (values - mean) ** 2))
+        value = float(self.weights @ found)
+        best = value if best is None else max(best, value)
+        gains = found - self.independent
+        gain = best - float(self.weights @ self.independent)
+        error = np.sqrt((self.weights**2) @ (gains - self.weights @ gains) ** 2)
+        return bool(value >= best - TOLERANCE * gain or gain < SIGNIFICANT * error), best
 
     def _warn(self, size: int, is_cut_short: bool) -> None:
         if is_cut_short:
