@@ -145,27 +145,29 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
     mpl.use("svg")
     import matplotlib.pyplot as plt
 
-    real = [x for x in SETS if any(one["data"] == x for one in lines)]
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    real = [x for x in SETS if any((x, "sweep") == (one["data"], one["study"]) for one in lines)]
+    figure, axes = plt.subplots(
+        1, 1 + bool(real), figsize=(5 + 5 * bool(real), 4), layout="constrained", squeeze=False
+    )
+    left = axes[0, 0]
     found = [one for one in lines if one["data"] in PLANTED and one["study"] == "seeds"]
     ends = (0.8, 55)
     left.plot(ends, ends, color="0.8", zorder=0)
-    left.plot(
-        [PLANTED[one["data"]] for one in found], [one["size"] for one in found], "o", alpha=0.6
-    )
-    left.set(
-        xscale="log",
-        yscale="log",
-        xlabel="planted factors",
-        ylabel="units found",
-        xlim=ends,
-        ylim=ends,
-    )
+    sizes = [one["size"] for one in found]
+    left.plot([PLANTED[one["data"]] for one in found], sizes, "o", alpha=0.6)
+    left.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
+    left.set(xlabel="planted factors", ylabel="units found")
+    if real:
+        _draw_sweep(lines, real, axes[0, 1])
+    with atomic(path) as temporary:
+        figure.savefig(temporary, format="svg")
+
+
+def _draw_sweep(lines: list[dict[str, Any]], real: list[str], right: Any) -> None:
+    """Likelihoods of validation rows less that of the best RBM of the sweep, against sizes."""
     for name in real:
         mine = [one for one in lines if one["data"] == name and "score" in one]
-        best = max((x["score"] for x in mine if x["study"] == "sweep"), default=None)
-        if best is None:
-            continue
+        best = max(x["score"] for x in mine if x["study"] == "sweep")
         for study, marker, colour in (("sweep", ".", "0.6"), ("seeds", "o", "C0")):
             chosen = [one for one in mine if one["study"] == study]
             gaps = [one["score"] - best for one in chosen]
@@ -176,8 +178,6 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
     right.set(
         xscale="log", ylim=(-1.5, 0.5), xlabel="units", ylabel="nats beside the best of the sweep"
     )
-    with atomic(path) as temporary:
-        figure.savefig(temporary, format="svg")
 
 
 def main() -> None:
