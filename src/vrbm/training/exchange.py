@@ -141,7 +141,7 @@ class Exchange:
             independent=independent_columns(shares, judged_shares),
             first=first,
             last=last,
-            every=max(1, round(config.n_epochs / LEVELS)),
+            every=level_epochs(config),
             pool=config.max_units or first_units(model.n_visible),
         )
 
@@ -256,6 +256,11 @@ class Exchange:
         is_on = in_use(carry.model)
         chosen = order[is_on[order]] if is_on.any() else order[:1]
         return rearranged(carry, rule, chosen, size=len(chosen))
+
+
+def level_epochs(config: Config) -> int:
+    """Epochs from one level to the next."""
+    return max(1, round(config.n_epochs / LEVELS))
 
 
 def _split(

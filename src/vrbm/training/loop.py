@@ -320,7 +320,7 @@ def _sizing_rules(
         return None, None
     dtype = model.W.dtype
     tail = exchange.TAIL * model.n_visible / (rows * config.penalty) if config.penalty else None
-    steps = batches * max(1, round(config.n_epochs / exchange.LEVELS))
+    steps = batches * exchange.level_epochs(config)
     rate = min(1.0, max(exchange.AVERAGE_RATE, exchange.AVERAGES / steps))
     return None if tail is None else scalar(tail, dtype), scalar(rate, dtype)
 
