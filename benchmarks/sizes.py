@@ -39,7 +39,7 @@ SWEEP = (16, 32, 64, 128, 256, 512)
 VARIED: dict[str, dict[str, Any]] = {
     "begun with 128": {"max_hidden": 128},
     "begun with 256": {"max_hidden": 256},
-    "rate / 3": {"rate": 1 / 3},
+    "rate ÷ 3": {"rate": 1 / 3},
     "rate × 3": {"rate": 3.0},
     "batches of 50": {"batch_size": 50},
     "batches of 500": {"batch_size": 500},

@@ -35,7 +35,8 @@ def test_train_and_resume(capsys, tmp_path):
     ("flags", "potential"),
     [
         (["--potential", "constant", "--price", 0.4, "--keep-log2"], vrbm.Constant(0.4, False)),
-        (["--potential", "local", "--price", 1.3], vrbm.Local(1.3, True)),
+        (["--potential", "local"], vrbm.Local()),
+        (["--potential", "local", "--price", 1.3, "--absorb-log2"], vrbm.Local(1.3, True)),
         (["--potential", "fixed"], vrbm.FixedSize()),
         (["--potential", "penalizing", "--p", 2, "--smooth"], vrbm.Penalizing(p=2, smooth=True)),
     ],

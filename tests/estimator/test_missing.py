@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import vrbm
-from vrbm import VRBM, Binary, Constant, GrandCanonicalRBM
+from vrbm import RBM, VRBM, Binary, Constant, GrandCanonicalRBM
 from vrbm.estimator import completion
 from vrbm.training import window
 from vrbm.training.gradient import gradient
@@ -146,7 +146,7 @@ def test_training_with_holes_learns_what_is_behind_them(monkeypatch):
     X = np.where(random.random((400, 5)) < kept, bit, 1 - bit).astype(float)
     holes = np.where(random.random(X.shape) < 0.3, np.nan, X)
     monkeypatch.setattr(completion, "ENUMERATED", 0)  # one function to compile, for all rows
-    machine = VRBM(K, n_iter=40, learning_rate=0.2, random_state=0).fit(holes)
+    machine = RBM(K, n_iter=40, learning_rate=0.2, random_state=0).fit(holes)
     likelihoods = [np.where(value == X, kept, 1 - kept).prod(axis=1) for value in (0, 1)]
     best = np.log(np.mean(likelihoods, axis=0)).mean()  # −2.23; independent columns have −3.47
     assert machine.score(X) > best - 0.2

@@ -67,10 +67,21 @@ def test_constant_columns_have_no_births() -> None:
     rows = factors(2, 200).astype(float)
     rows[:, 3] = 1
     W = exchange.births(rows, 20, np.random.RandomState(0))
+    W = exchange.weakened(W, rows.std(axis=0))
     assert np.isfinite(W).all()
     assert not W[:, 3].any()
-    spread = (rows @ W.T).std(axis=0)
-    assert (spread < 1).all()
+    assert W.any(axis=1).all()
+
+
+def test_weak_units_do_not_order_by_themselves() -> None:
+    """A unit alone has the amplitude allowed, many that are alike share it."""
+    sd = np.full(6, 0.5)
+    one = exchange.weakened(np.full((1, 6), 3.0), sd) * sd
+    assert np.linalg.norm(one) == pytest.approx(exchange.BIRTH_SCALE)
+    alike = exchange.weakened(np.full((500, 6), 3.0), sd) * sd
+    assert np.linalg.eigvalsh(alike.T @ alike / 4)[-1] == pytest.approx(exchange.COUPLING)
+    tiny = np.full((2, 6), 1e-3)
+    np.testing.assert_allclose(exchange.weakened(tiny, sd), tiny)
 
 
 @pytest.mark.parametrize("unit", [Binary, Spin])
@@ -162,16 +173,6 @@ def test_few_rows_and_streams_are_judged_by_training_rows(count: int, is_streame
     _, apart, trained = exchange._split(count, Observed(), is_streamed)
     assert trained is None
     assert 1 <= len(apart) <= exchange.MOST_HELD_OUT
-
-
-def test_steps_get_smaller_until_the_smallest_fails() -> None:
-    descent = exchange.Descent()
-    assert exchange._next_size(100, descent) == (75, 0.75)
-    after = replace(descent, step=0.75**0.5, failed=75)
-    assert exchange._next_size(100, after)[0] == 86
-    assert exchange._next_size(5, replace(descent, failed=3))[0] == 4
-    assert exchange._next_size(5, replace(descent, failed=4))[0] is None
-    assert exchange._next_size(0, descent)[0] is None
 
 
 def test_a_run_resumes_bit_for_bit(tmp_path) -> None:

@@ -345,6 +345,20 @@ def test_the_rate_is_a_product_of_the_schedules_of_optax():
     assert_allclose(optimizer.rates(steps, 40), expected, rtol=1e-6, atol=1e-12)
 
 
+def test_a_search_has_a_schedule_of_its_own_and_the_rest_of_the_run_the_usual_one():
+    optimizer = Optimizer(learning_rate=0.5).resolved(2.0, finds_size=True)
+    rates = optimizer.rates(np.arange(100), 100)
+    assert_allclose(rates[[4, 9]], [1.0, 2.0])
+    assert (np.diff(rates[9:20]) < 0).all()
+    assert_allclose(rates[19:50], 0.25)
+    ordinary = Optimizer(learning_rate=0.5).resolved(2.0, finds_size=False)
+    assert ordinary.search_rate is None
+    assert_allclose(rates[50:], ordinary.rates(np.arange(50), 50))
+    assert (
+        Optimizer(rule="adam", learning_rate=0.5).resolved(2.0, finds_size=True).search_rate == 0.5
+    )
+
+
 @pytest.mark.parametrize("rate", [1e3, 1e10, 1e37])
 def test_weights_that_no_model_has_are_a_divergence(rate):
     """Finite, and no model all the same."""
@@ -412,6 +426,7 @@ def test_bad_input():
         ({"momentum": 1.0}, "momentum is 1.0"),
         ({"decay_from": 2.0}, "decay_from is 2.0"),
         ({"warm_up": -0.1}, "warm_up is -0.1"),
+        ({"search_rate": -0.2}, "search_rate is -0.2"),
         ({"clip_norm": -1.0}, "clip_norm is -1.0"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -64,10 +64,11 @@ class Train:
     smooth: bool = False
     """The smooth form of the paper's potential."""
     keep_log2: bool = False
-    """Let units earn log 2, in place of absorbing it in μ; the unbounded potential does."""
+    """Let units earn log 2, in place of absorbing it in μ; the unbounded and the local potential
+    do."""
     absorb_log2: bool = False
-    """Absorb log 2 in the μ of the unbounded potential too: then the layer grows from almost
-    nothing."""
+    """Absorb log 2 in the μ of the unbounded and the local potential too: then an unbounded layer
+    grows from almost nothing."""
     visible: Literal["binary", "spin"] | None = None
     """Visible units 0/1 or ±1; those of the data by default, which are mapped otherwise."""
     hidden: Literal["binary", "spin"] = "binary"
@@ -143,7 +144,8 @@ class Train:
 
     @property
     def _keeps_log2(self) -> bool:
-        return self.keep_log2 or (self.potential == "unbounded" and not self.absorb_log2)
+        keeps_by_default = self.potential in ("unbounded", "local")
+        return self.keep_log2 or (keeps_by_default and not self.absorb_log2)
 
     def _units(self, columns: int) -> int:
         """Units to begin with."""
@@ -163,7 +165,7 @@ class Train:
         takes = {
             "unbounded": ("price", "absorb_log2"),
             "constant": ("price", "keep_log2"),
-            "local": ("price", "keep_log2"),
+            "local": ("price", "absorb_log2"),
             "fixed": (),
             "reservoir": (),
             "penalizing": ("p", "smooth", "keep_log2"),

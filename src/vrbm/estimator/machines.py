@@ -27,9 +27,9 @@ FIRST_UNITS = 16
 DEFAULT = Config()
 
 _PARAMETERS = f"""n_iter : int or None
-        Epochs, passes over the data. After 30 % of them the learning rate falls, to zero at the
-        end. None: {FEWEST_EPOCHS}, or as many as make {FEWEST_STEPS:,} steps, at most
-        {MOST_EPOCHS:,}.
+        Epochs, passes over the data; the learning rate falls to zero by their end. None:
+        {FEWEST_EPOCHS}, or as many as make {FEWEST_STEPS:,} steps, at most {MOST_EPOCHS:,}; twice
+        as many where half of them find the size of the layer.
     learning_rate : float or None
         Rate of gradient ascent on the log-likelihood, in centred coordinates; None: √(B/100) for
         batches of B rows.

@@ -136,12 +136,19 @@ def floating(name: str, value: Any) -> Any:
 
 
 def common_float(**values: Values) -> Any:
-    """The floating type that holds all of them; JAX's default where none is floating."""
+    """The floating type that holds all of them, of those that JAX has in its present mode.
+
+    JAX's default where none is floating.
+    """
     dtypes = [
         value.dtype if isinstance(value, jax.Array) else host_numbers(name, value).dtype
         for name, value in values.items()
     ]
-    floats = [dtype for dtype in dtypes if jnp.issubdtype(dtype, jnp.floating)]
+    floats = [
+        jax.dtypes.canonicalize_dtype(dtype)
+        for dtype in dtypes
+        if jnp.issubdtype(dtype, jnp.floating)
+    ]
     return jnp.result_type(*floats) if floats else jnp.zeros(0).dtype
 
 

@@ -60,7 +60,7 @@ def initial(
     known = ~np.isnan(rows)
     share = known * (np.ones(n) if weights is None else weights)[:, None]
     mean = (share * np.where(known, rows, 0)).sum(axis=0) / share.sum(axis=0)
-    c = _field_of_data(visible, (low + (high - low) * mean).astype(dtype), n)
+    c = field_of_data(visible, (low + (high - low) * mean).astype(dtype), n)
     W = weight_scale * random.standard_normal((units, columns))
     b = bias_scale * random.standard_normal(units) if bias_scale else np.zeros(units)
     hidden = Binary() if hidden is None else hidden
@@ -68,7 +68,8 @@ def initial(
 
 
 @eqx.filter_jit
-def _field_of_data(visible: Unit, mean: Any, rows: int) -> Any:
+def field_of_data(visible: Unit, mean: Any, rows: int) -> Any:
+    """`Unit.field_of_data` as one program."""
     return visible.field_of_data(mean, rows)
 
 

@@ -17,13 +17,14 @@ from vrbm.training.exchange import Descent
 from vrbm.training.loop import TrainState, start
 from vrbm.training.negative import Gibbs, MeanField, NegativePhase, Persistent
 from vrbm.training.optimizer import Optimizer
+from vrbm.training.size_curve import SizeCurve
 from vrbm.training.source import as_dataset
 from vrbm.training.tempered import Tempered
 from vrbm.typing import RandomKey, Visible
 
-KIND = "vrbm checkpoint 4"
+KIND = "vrbm checkpoint 5"
 #: Their models can be read, but their states cannot be resumed.
-EARLIER = ("vrbm checkpoint 1", "vrbm checkpoint 2", "vrbm checkpoint 3")
+EARLIER = tuple(f"vrbm checkpoint {number}" for number in range(1, 5))
 #: With what the names of arrays begin that a run may go back to, after a look or for its size.
 KEPT, SIZED = ".kept.", ".sized."
 #: The correlation of chains that do not move, to which every phase that can adapt does.
@@ -150,16 +151,14 @@ def _descent(
         return None
     if not (isinstance(facts, dict) and model.potential.is_exchanged and config.sizing):
         raise ValueError(f"{where} holds a search for a size that its model does not have.")
-    hints = {name: hint for name, hint in get_type_hints(Descent).items() if name != "kept"}
-    known = {
-        name: stored.fact(facts, name, hint, f"the descent in {where}")
-        for name, hint in hints.items()
-    }
+    place = f"the descent in {where}"
+    curve = stored.built(SizeCurve, stored.fact(facts, "curve", dict, place), place)
+    descent = stored.built(Descent, facts | {"curve": curve}, place)
     kept = _former(arrays, SIZED, model, where)
-    is_under_way = not known["is_over"] and known["best"] is not None
-    if not 0 < known["step"] < 1 or (kept is None and is_under_way):
+    is_under_way = bool(curve.sizes) and not descent.is_over
+    if descent.good not in (None, *curve.sizes) or is_under_way != (kept is not None):
         raise ValueError(f"{where} holds a search for a size that cannot be: it is damaged.")
-    return Descent(**known, kept=kept)
+    return dataclasses.replace(descent, kept=kept)
 
 
 def _former(

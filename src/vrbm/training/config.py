@@ -21,6 +21,8 @@ STIFF = 2
 CHAINS = Tempered(k=2, on_demand=True)
 #: The fewest epochs, and the fewest steps in at most so many, of a run that is not told how many.
 FEWEST_EPOCHS, FEWEST_STEPS, MOST_EPOCHS = 50, 8000, 1000
+#: How many times longer a run takes that first finds the size of its layer.
+SEARCH_LENGTH = 2
 #: The fewest epochs without a better look that are waited for.
 FEWEST_EPOCHS_WAITED = 10
 #: Part of the rows that is set apart to stop by, where none are given.
@@ -36,7 +38,8 @@ class Config:
     """
 
     epochs: int | None = None
-    """Passes over the data; None: 50, or as many as make 8,000 steps, at most 1,000."""
+    """Passes over the data; None: 50, or as many as make 8,000 steps, at most 1,000; twice as many
+    where the run finds the size of its layer first."""
     batch_size: int | None = None
     """Rows in a step; None: a twentieth of the rows, from 10 to 100. The rows that fill no batch
     are left out of their epoch."""
@@ -170,17 +173,18 @@ class Config:
         batch = self.batch_size
         if batch is None:
             batch = equal_batch(rows, int(np.clip(rows // 20, 10, 100)))
+        finds_size = self.sizing and model.potential.is_exchanged
         epochs = self.epochs
         if epochs is None:
             needed = -(-FEWEST_STEPS // max(1, rows // batch))
             epochs = max(FEWEST_EPOCHS, min(needed, MOST_EPOCHS))
+            epochs *= SEARCH_LENGTH if finds_size else 1
         d_hidden, d_visible = (
             float(unit.states[-1] - unit.states[0]) for unit in (model.hidden, model.visible)
         )
-        optimizer, rate = self.optimizer, self.optimizer.learning_rate
-        if rate is None:
-            rate = (batch / 100) ** 0.5 / (d_hidden * d_visible) ** 2
-            optimizer = replace(optimizer, learning_rate=rate)
+        default_rate = (batch / 100) ** 0.5 / (d_hidden * d_visible) ** 2
+        optimizer = self.optimizer.resolved(default_rate, finds_size)
+        rate = max(x for x in (optimizer.learning_rate, optimizer.search_rate) if x is not None)
         penalty = self.penalty
         if penalty is None and variance is not None:
             penalty = d_hidden**2 * variance / (max(rows, self.prior_rows) * PRIOR_SCALE**2)

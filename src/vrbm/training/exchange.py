@@ -4,16 +4,18 @@ A run begins with many units and returns them, step by step, as long as the othe
 what they did. What is watched is the log pseudo-likelihood of rows that are not trained on
 (`vrbm.model.pseudo`): it needs no log Z, and the running average of the parameters frees it of most
 of the noise of the steps. The layer sought is the smallest under which these rows lose no more than
-`TOLERANCE` of what the best layer gains for them over independent columns. Theory:
-docs/theory.md, "Units in exchange with a reservoir".
+`NEGLIGIBLE` nats and `TOLERANCE` of what the best layer gains for them over independent columns.
+Theory: docs/theory.md, "Units in exchange with a reservoir".
 
-Units go in pieces of a quarter of the layer. Where that loses too much, the run goes back to the
-last layer that did not, trains it for another level, which is the new measure, and takes a smaller
-step, until the smallest step fails.
+The first half of a run is for the search. Layers are compared under one low rate, and each is
+smaller than the last by up to a third. One that is too small is trained for another level, to heal;
+then the run goes back to the last good layer and goes down from there in small steps, until two of
+them fail. The size is where the concave curve through all that was measured (`size_curve`) reaches
+what is allowed. The second half trains the units that are left, weak again, on all rows.
 """
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import equinox as eqx
@@ -24,30 +26,38 @@ from vrbm.data.dataset import Dataset
 from vrbm.model import GrandCanonicalRBM, pseudo
 from vrbm.model.random import fold_in
 from vrbm.training import growth
-from vrbm.training.beginning import first_units
+from vrbm.training.beginning import field_of_data, first_units
 from vrbm.training.config import Config
 from vrbm.training.control import Kept, kept, restored
 from vrbm.training.gradient import parameters
 from vrbm.training.looks import independent_columns
 from vrbm.training.merging import mergers
 from vrbm.training.observed import Observed
-from vrbm.training.optimizer import UpdateRule
+from vrbm.training.optimizer import COMPARED_FROM, SEARCH, UpdateRule
+from vrbm.training.size_curve import SizeCurve
 from vrbm.training.source import encoded
 from vrbm.training.step import Carry, Rules
 from vrbm.typing import Field, RandomKey
 
-#: The part of what the best layer gains over independent columns that a smaller one may lose.
-TOLERANCE = 0.005
-#: The parts of a run between which the size is found, and levels in a whole run.
-FIRST, LAST, LEVELS = 0.2, 0.8, 50
-#: The part of the units that is left after a step, and the last one that is tried.
-STEP, SMALLEST_STEP = 0.75, 0.97
+#: What a smaller layer may lose: a part of what the best one gains over independent columns, and
+#: nats a row that are of no use to anyone, by which trained layers differ by chance.
+TOLERANCE, NEGLIGIBLE = 0.0075, 0.01
+#: Levels that a whole run would have, were all of it for the search.
+LEVELS = 57
+#: The part of the units that is left after a level: at most until a layer is too small, after that,
+#: and while there is nothing to lose.
+STEP, FINE_STEP, NOISE_STEP = 0.75, 0.93, 0.25
+#: Levels after which a layer that is too small is given up.
+FAILURES = 2
 #: Rows that are held out: a part of all, at most so many; below so few, training rows serve.
 HELD_OUT, MOST_HELD_OUT, FEWEST_HELD_OUT = 0.2, 2000, 10
 #: Rows by which the units to be returned, and the first directions, are found.
 RANKED_BY, SEEDED_BY = 1000, 5000
 #: Standard deviation of the log-odds of a new unit over rows, and what of its weights is chance.
 BIRTH_SCALE, CHANCE = 0.3, 0.3
+#: The largest eigenvalue of the couplings ¼ Σ_a w_a w_aᵀ, in standard deviations of the columns, of
+#: all new units together. From 1 on a layer orders by itself, whatever the rows.
+COUPLING = 0.5
 #: Correlations count from so many standard errors on.
 SIGNIFICANT = 3.0
 #: The prior of a unit is a t distribution: where Σ_i w_ai² is so many times what a normal one
@@ -74,19 +84,22 @@ class SizeWarning(UserWarning):
 class Descent:
     """Where the search for the size stands."""
 
-    step: float = STEP
-    """the part of the units that the next step leaves"""
-    best: float | None = None
-    """the highest log pseudo-likelihood of held-out rows since the run last went back"""
-    failed: int | None = None
-    """the size that was last found too small"""
+    curve: SizeCurve = field(default_factory=SizeCurve)
+    """log pseudo-likelihoods of held-out rows by size"""
+    good: int | None = None
+    """the last size that was large enough, the smallest so far"""
+    failures: int = 0
+    """levels since then"""
+    is_fine: bool = False
+    """whether a layer was too small, so that steps are small now"""
     is_over: bool = False
     kept: Kept | None = None
-    """the smallest layer that is good enough so far"""
+    """the layer of the size `good`"""
 
     def facts(self) -> dict[str, Any]:
         """All but the arrays, for a file."""
-        return {name: value for name, value in vars(self).items() if name != "kept"}
+        facts = {name: value for name, value in vars(self).items() if name != "kept"}
+        return facts | {"curve": vars(self.curve)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,14 +145,14 @@ class Exchange:
         dtype = np.dtype(model.W.dtype)
         low, high = model.visible.states[0], model.visible.states[-1]
         shares, judged_shares = ((rows - low) / (high - low) for rows in (v, judged))
-        first, last = (max(1, int(part * config.n_epochs)) for part in (FIRST, LAST))
+        last = max(1, int(SEARCH * config.n_epochs))
         return cls(
             heldout=jax.device_put(judged.astype(dtype)),
             weights=counts / counts.sum(),
             rows=jax.device_put(v.astype(dtype)),
             trained=trained,
             independent=independent_columns(shares, judged_shares),
-            first=first,
+            first=max(1, int(COMPARED_FROM * last)),
             last=last,
             every=level_epochs(config),
             pool=config.max_units or first_units(model.n_visible),
@@ -151,54 +164,85 @@ class Exchange:
         return not descent.is_over and (is_level or epoch >= self.last)
 
     @property
-    def first_step(self) -> float:
-        """The part of the units that the first step leaves: less where there are few levels."""
+    def step(self) -> float:
+        """The part of the units that is left after a level, until a layer is too small."""
         levels = 1 + (self.last - self.first) // self.every
-        return min(STEP, float(self.pool ** (-1.3 / levels)))
+        return min(STEP, float(self.pool ** (-1.1 / levels)))
 
     def opened(self, carry: Carry, rule: UpdateRule, key: RandomKey) -> Carry:
         """The state with new units in the place of its own."""
         random = np.random.RandomState(np.asarray(jax.random.key_data(fold_in(key, BIRTHS))))
         W = births(np.asarray(self.rows, np.float64), self.pool, random)
+        return self._begun(carry, rule, W)
+
+    def reopened(self, carry: Carry, rule: UpdateRule) -> Carry:
+        """The state with the same units, weak again.
+
+        Units that were strong when others were taken away are held where they were. What they
+        learn in common from weak beginnings is better, and no more than their directions is needed.
+        """
+        W = np.asarray(carry.model.W, np.float64)[in_use(carry.model)]
+        return self._begun(carry, rule, W)
+
+    def _begun(self, carry: Carry, rule: UpdateRule, W: np.ndarray) -> Carry:
+        """The state with weak units along W (K, N) alone, that leave the means of columns be."""
+        model, rows = carry.model, np.asarray(self.rows, np.float64)
+        W = weakened(W, rows.std(axis=0))
         b = -W @ np.asarray(carry.v_offset, np.float64)
-        return rearranged(carry, rule, np.arange(0), (W, b))
+        dtype = np.dtype(model.c.dtype)
+        means = field_of_data(model.visible, rows.mean(axis=0).astype(dtype), len(rows))
+        c = np.asarray(means) - _mean_at_0(model) * W.sum(axis=0)
+        model = eqx.tree_at(lambda m: m.c, model, jax.device_put(c.astype(dtype)))
+        return rearranged(replace(carry, model=model), rule, np.arange(0), (W, b))
 
     def after(
         self, carry: Carry, descent: Descent, rules: Rules, epoch: int, key: RandomKey
     ) -> tuple[Carry, Descent]:
-        """The state and the search after a level: with fewer units, or as before the last step."""
+        """The state and the search after a level, with the layer that is tried next."""
         carry = _at_average(carry)
         size = int(in_use(carry.model).sum())
-        is_good, best = self._judged(carry.model, descent.best)
-        if is_good:
+        least, descent = self._judged(carry.model, size, descent)
+        if descent.failures == 0:
             current = kept(carry, rules.negative.chains_of(carry.negative))
-            descent = replace(descent, best=best, kept=current)
-        else:
-            assert descent.kept is not None, "the first level is the best"
+            descent = replace(descent, kept=current)
+        has_failed = descent.failures == FAILURES
+        is_over = epoch >= self.last or size == 0 or (has_failed and descent.is_fine)
+        if descent.failures and (is_over or has_failed):
+            assert descent.kept is not None, "the first layer is good"
             carry = restored(carry, descent.kept, rules.update, rules.negative, key)
-            descent = replace(descent, best=None, failed=size, step=descent.step**0.5)
             size = int(in_use(carry.model).sum())
-        target, step = _next_size(size, descent)
-        if target is None or epoch >= self.last:
-            self._warn(size, is_cut_short=target is not None)
-            return carry, Descent(step, best, descent.failed, is_over=True)
-        if not is_good:  # rows are learnt by heart meanwhile, so that the measure is taken anew
+        if is_over:
+            found = min(size, descent.curve.crossing(least))
+            self._warn(found, epoch >= self.last and descent.failures == 0)
+            descent = replace(descent, is_over=True, kept=None)
+        elif descent.failures and not descent.is_fine and not has_failed:
             return carry, descent
-        return self.reduced(carry, rules.update, target), replace(descent, step=step)
+        else:
+            if has_failed:
+                descent = replace(descent, is_fine=True, failures=0)
+            step = FINE_STEP if descent.is_fine else self.step
+            found = min(size - 1, int((step if np.isfinite(least) else NOISE_STEP) * size))
+        carry = self.reduced(carry, rules.update, found) if found < size else carry
+        return self.reopened(carry, rules.update) if is_over else carry, descent
 
-    def _judged(self, model: GrandCanonicalRBM, best: float | None) -> tuple[bool, float]:
-        """Whether held-out rows lose no more than is allowed, and the best value so far.
+    def _judged(
+        self, model: GrandCanonicalRBM, size: int, descent: Descent
+    ) -> tuple[float, Descent]:
+        """What held-out rows must have, and the search with what they have under a layer.
 
         As long as no layer gained more over independent columns than chance may, each is as good as
         a larger one.
         """
         found = np.asarray(pseudo.log_pseudo_likelihood(model, self.heldout), np.float64)
-        value = float(self.weights @ found)
-        best = value if best is None else max(best, value)
+        curve = descent.curve.measured(size, float(self.weights @ found))
         gains = found - self.independent
-        gain = best - float(self.weights @ self.independent)
+        highest = curve.highest()
+        gain = highest - float(self.weights @ self.independent)
         error = np.sqrt((self.weights**2) @ (gains - self.weights @ gains) ** 2)
-        return bool(value >= best - TOLERANCE * gain or gain < SIGNIFICANT * error), best
+        least = highest - TOLERANCE * gain - NEGLIGIBLE if gain > SIGNIFICANT * error else -np.inf
+        if curve.fitted()[size] >= least:
+            return least, replace(descent, curve=curve, good=size, failures=0)
+        return least, replace(descent, curve=curve, failures=descent.failures + 1)
 
     def _warn(self, size: int, is_cut_short: bool) -> None:
         if is_cut_short:
@@ -291,17 +335,6 @@ def _shuffled(count: int) -> np.ndarray:
     return np.random.RandomState(0).permutation(count)
 
 
-def _next_size(size: int, descent: Descent) -> tuple[int | None, float]:
-    """The size that is tried after `size`, None if there is none, and the step that leads there."""
-    step = descent.step
-    while step <= SMALLEST_STEP and size > 0 and size - 1 != descent.failed:
-        target = min(size - 1, int(step * size))
-        if target != descent.failed:
-            return target, step
-        step = step**0.5
-    return None, step
-
-
 def _at_average(carry: Carry) -> Carry:
     """The state with the running average of its parameters as its parameters."""
     assert carry.average is not None
@@ -328,8 +361,20 @@ def births(rows: np.ndarray, units: int, random: np.random.RandomState) -> np.nd
     turns = [random.permutation(columns) for _ in range(-(-units // columns))]
     W = correlations[np.concatenate(turns)[:units]] * random.choice([-1.0, 1.0], (units, 1))
     W += CHANCE * random.standard_normal(W.shape) / np.sqrt(columns)
-    W *= BIRTH_SCALE / np.linalg.norm(W, axis=1, keepdims=True)
     return np.asarray(W / deviations)
+
+
+def weakened(W: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+    """Weights W (K, N) divided so that no unit is strong, nor all together.
+
+    The log-odds of a unit then vary by at most `BIRTH_SCALE` over rows whose columns have these
+    standard deviations (N,) and are independent.
+    """
+    scaled = W * deviations
+    scaled *= np.minimum(1, BIRTH_SCALE / (np.linalg.norm(scaled, axis=1, keepdims=True) + 1e-30))
+    together = (COUPLING**0.5 * 2) / (np.linalg.norm(scaled, 2) + 1e-30) if len(W) else 1.0
+    scaled *= min(1.0, together)
+    return np.asarray(scaled / np.where(deviations > 0, deviations, np.inf))
 
 
 def in_use(model: GrandCanonicalRBM) -> np.ndarray:
@@ -343,6 +388,11 @@ def without_idle(model: GrandCanonicalRBM) -> GrandCanonicalRBM:
     is_on[0] |= not is_on.any()
     W, b = np.asarray(model.W)[is_on], np.asarray(model.b)[is_on]
     return eqx.tree_at(lambda m: (m.W, m.b), model, jax.device_put((W, b)))
+
+
+def _mean_at_0(model: GrandCanonicalRBM) -> float:
+    """⟨h⟩ of a unit whose two states are equally likely."""
+    return sum(model.hidden.states) / 2
 
 
 def stored(units: int) -> int:
@@ -375,6 +425,6 @@ def rearranged(
     h_offset[old] = np.asarray(carry.h_offset)[chosen]
     if born is not None:
         W[new], b[new] = born
-        h_offset[new] = sum(model.hidden.states) / 2
+        h_offset[new] = _mean_at_0(model)
     after = eqx.tree_at(lambda m: (m.W, m.b), model, jax.device_put((W, b)))
     return growth.resized(carry, after, rule, jax.device_put(h_offset), chosen)

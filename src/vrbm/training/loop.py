@@ -334,7 +334,7 @@ def _exchanged(
 ) -> TrainState:
     """The state after units were exchanged, where that is due."""
     carry, epoch = state.carry, state.epoch
-    descent = state.descent or exchange.Descent(exchanges.first_step)
+    descent = state.descent or exchange.Descent()
     if epoch == 0:
         carry = exchanges.opened(carry, rules.update, state.key)
     elif exchanges.is_due(epoch, descent):

@@ -5,7 +5,7 @@ once.
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import equinox as eqx
@@ -22,6 +22,11 @@ def paper_momentum(momentum: float | Scalar) -> optax.GradientTransformation:
     return optax.chain(optax.scale(1 - momentum), optax.trace(momentum))
 
 
+#: The part of a run in which a layer finds its size, and of that the part from which on layers are
+#: compared: under one low rate, this part of the full one.
+SEARCH, COMPARED_FROM, COMPARED_RATE = 0.5, 0.4, 0.125
+
+
 @dataclass(frozen=True)
 class Optimizer:
     """How parameters follow the gradient: λ ← λ + γ ∇ [CD:updateStep]."""
@@ -34,6 +39,10 @@ class Optimizer:
     """β of the paper's momentum; the other rules have none."""
     decay_from: float = 0.3
     """Fraction of the training after which the rate falls linearly to zero; 1: never."""
+    search_rate: float | None = None
+    """γ while a layer finds its size, the first half of such a run: it rises over a fifth of that,
+    falls to an eighth over another fifth, and stays there. None: the default of `learning_rate`
+    with sgd, else `learning_rate`."""
     growth: float = 1.0
     """Factor by which the rate grows, exponentially, over the training. A mean-field gradient falls
     with the error that it has left, so that ε → 0 needs ever larger steps."""
@@ -57,6 +66,8 @@ class Optimizer:
         for name in ("decay_from", "warm_up"):
             if not 0 <= checks.number(name, value := getattr(self, name)) <= 1:
                 raise ValueError(f"{name} is {value}: pass a fraction from 0 to 1.")
+        if self.search_rate is not None:
+            checks.number("search_rate", self.search_rate, 0.0)
         if checks.number("growth", self.growth, 0.0) == 0:
             raise ValueError(
                 "growth is 0: pass the last rate over the first; 1 for a constant one."
@@ -66,18 +77,44 @@ class Optimizer:
         if self.rule not in ("momentum", "sgd", "adam"):
             raise ValueError(f"rule is {self.rule!r}: choose momentum, sgd or adam.")
 
+    def resolved(self, default_rate: float, finds_size: bool) -> "Optimizer":
+        """These settings with numbers in the place of None.
+
+        The rate of the search does not follow that of sgd: so the size does not either.
+        """
+        rate = default_rate if self.learning_rate is None else self.learning_rate
+        search_rate = None
+        if finds_size:
+            own = default_rate if self.rule == "sgd" else rate
+            search_rate = own if self.search_rate is None else self.search_rate
+        return replace(self, learning_rate=rate, search_rate=search_rate)
+
     def rates(self, steps: Any, total: int) -> Any:
-        """γ at these steps, counted from 0, of a run of `total` steps; in float64."""
+        """γ at these steps, counted from 0, of a run of `total` steps; in float64.
+
+        Where a layer finds its size first, the schedule is that of the rest of the run.
+        """
         assert self.learning_rate is not None, "Config.resolved chooses a rate"
         steps = np.asarray(steps, np.float64)
+        searched = 0 if self.search_rate is None else int(SEARCH * total)
+        rates = self.learning_rate * self._schedule(steps - searched, total - searched)
+        if self.search_rate is None:
+            return rates
+        parts = np.array([0, COMPARED_FROM / 2, COMPARED_FROM, 1])
+        heights = [0, 1, COMPARED_RATE, COMPARED_RATE]
+        search = self.search_rate * np.interp(steps + 1, parts * searched, heights)
+        return np.where(steps < searched, search, rates)
+
+    def _schedule(self, steps: Any, total: int) -> Any:
+        """Factors of the rate: its growth, the rise at the beginning, and the fall."""
         begin = int(self.decay_from * total)
         rise = int(self.warm_up * total)
-        rates = self.learning_rate * np.power(self.growth, steps / total)
+        factors = np.power(self.growth, steps / total)
         if rise:
-            rates *= np.minimum(1, (steps + 1) / rise)
+            factors *= np.minimum(1, (steps + 1) / rise)
         if self.decay_from < 1:
-            rates *= 1 - np.clip(steps - begin, 0, total - begin) / (total - begin)
-        return rates
+            factors *= 1 - np.clip(steps - begin, 0, total - begin) / (total - begin)
+        return factors
 
     def update_rule(self, dtype: Any) -> "Scheduled":
         """The rule, with its numbers as arrays of this type."""
