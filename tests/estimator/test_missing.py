@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import vrbm
-from vrbm import RBM, VRBM, Binary, Constant, GrandCanonicalRBM
+from vrbm import RBM, Binary, Constant, GrandCanonicalRBM
 from vrbm.estimator import completion
 from vrbm.training import window
 from vrbm.training.gradient import gradient
