@@ -2,6 +2,7 @@
 
 import json
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -11,6 +12,7 @@ from vrbm.cli import main
 from vrbm.data import ising
 from vrbm.data.dataset import Dataset, Domain
 from vrbm.evaluation import baselines, chain_blocks, likelihood
+from vrbm.model import pseudo
 from vrbm.training.run import Run
 
 
@@ -52,6 +54,13 @@ def test_evaluate_states_errors_likelihood_and_optimum(ising_run, capsys):
         named = [words for words in written["remarks"] if words.startswith(f"{split} rows")]
         assert any("BELOW that of a Chow-Liu tree" in words for words in named) == below
     assert "independent columns" in printed
+    earned = written["contributions"]
+    expected = pseudo.contributions(model, jnp.asarray(data.train, model.W.dtype)).mean
+    assert_allclose(earned["mean"], np.sort(expected)[::-1], atol=1e-6)
+    assert min(earned["error"]) > 0
+    assert f"{len(earned['mean'])} hidden units contribute" in printed
+    assert main(["report", str(ising_run)]) == 0
+    assert (ising_run / "figures" / "contributions.png").exists()
 
 
 def test_a_checkpoint_is_enough_and_other_data_are_noticed(ising_run, tmp_path, capsys):

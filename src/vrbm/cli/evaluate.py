@@ -138,6 +138,12 @@ def _notes(result: Scores) -> list[str]:
     lines = [] if result.partition is None else [_method(result.partition)]
     if result.highest is not None:
         lines.append(f"No model has a higher expected log-likelihood than {result.highest:.3f}.")
+    if (units := result.contributions) is not None and units.mean:
+        lines.append(
+            f"{len(units.mean)} hidden units contribute from {units.mean[0]:.3g} ± "
+            f"{units.error[0]:.1g} to {units.mean[-1]:.3g} ± {units.error[-1]:.1g} nats a row to "
+            "the log pseudo-likelihood."
+        )
     return [*lines, *(f"Note: {remark}" for remark in result.remarks)]
 
 

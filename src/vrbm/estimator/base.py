@@ -31,6 +31,7 @@ from vrbm.estimator.scoring import are_states, check_possible, fitted_baselines,
 from vrbm.evaluation import likelihood, sampling
 from vrbm.evaluation.baselines import Baseline
 from vrbm.evaluation.pruning import cut
+from vrbm.evaluation.scores import EARNED_BY
 from vrbm.model import GrandCanonicalRBM, Potential, checks, pseudo
 from vrbm.training import Config, Optimizer, beginning
 from vrbm.training.config import CHAINS, equal_batch
@@ -39,8 +40,6 @@ from vrbm.training.config import CHAINS, equal_batch
 ENUMERATED = 16
 #: Units that exist with at most this probability, on average over training rows, are left out.
 UNUSED = 0.01
-#: Training rows by which the contributions of units are measured.
-EARNED_BY = 1000
 
 
 class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, BaseEstimator):  # type: ignore[misc]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from vrbm.data import ising
@@ -21,14 +22,17 @@ from vrbm.evaluation.likelihood import (
 )
 from vrbm.evaluation.path import fields_of_mean
 from vrbm.evaluation.reconstruction import ReconstructionErrors, reconstruction_errors
-from vrbm.model import GrandCanonicalRBM
+from vrbm.model import GrandCanonicalRBM, pseudo
 from vrbm.model.weights import error_of_mean
+from vrbm.training.exchange import in_use
 from vrbm.training.negative import MeanField
 from vrbm.training.source import encoded
 from vrbm.typing import Numbers, RandomKey
 
 #: Rows for base rates, and as starts of backward runs.
 SOME = 10_000
+#: Training rows by which the contributions of units are measured.
+EARNED_BY = 1000
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,15 @@ class SplitScores:
 
 
 @dataclass(frozen=True)
+class Contributions:
+    """What the log pseudo-likelihood of training rows loses without each hidden unit, in nats."""
+
+    mean: list[float]
+    error: list[float]
+    """standard errors over the rows"""
+
+
+@dataclass(frozen=True)
 class Scores:
     """Scores of a model on a data set."""
 
@@ -66,6 +79,8 @@ class Scores:
     highest: float | None
     """the mean log-likelihood of the true distribution, over all that it could give"""
     remarks: list[str]
+    contributions: Contributions | None = None
+    """what each hidden unit contributes, of a layer that found its size"""
 
 
 def scores(
@@ -123,7 +138,21 @@ def scores(
             remarks += [f"{split} rows: {words}" for words in likelihood.shortfalls(beside)]
             means = {name: score.mean for name, score in beside.items()}
         splits.append(SplitScores(split, errors, likelihood, gap, means))
-    return Scores(splits, partition, highest, remarks)
+    contributions = None
+    if model.potential.is_exchanged and data.domain is not Domain.UNIT:
+        contributions = contributions_of_units(model, data)
+    return Scores(splits, partition, highest, remarks, contributions)
+
+
+def contributions_of_units(model: GrandCanonicalRBM, data: Dataset) -> Contributions:
+    """`pseudo.contributions` over some training rows, of the units in use, largest first."""
+    chosen = np.unique(np.linspace(0, len(data.train) - 1, EARNED_BY).astype(int))
+    rows = encoded(model.visible, data.train[chosen], data.domain)
+    found = pseudo.contributions(model, jnp.asarray(rows, model.W.dtype))
+    mean, error = np.asarray(found.mean), np.asarray(found.error)
+    order = np.argsort(-mean, kind="stable")
+    order = order[in_use(model)[order]]
+    return Contributions(mean[order].tolist(), error[order].tolist())
 
 
 def mixture_temperatures(data: Dataset) -> Numbers | None:

@@ -152,9 +152,6 @@ def _run_report(run: Run) -> None:
             plots.weights_and_biases(weights, biases, most=len(weights)),
             "Row average of |w| and |b| of the hidden units.",
         )
-    for stem, (figure, caption) in made.items():
-        png, _ = figures.save(figure, run.folder / "figures" / stem)
-        pictures.append(Picture(png, caption))
     rows = [
         {"group": "", "quantity": quantity, "ours": number(value), "remark": ""}
         for quantity, value in shown.items()
@@ -168,8 +165,17 @@ def _run_report(run: Run) -> None:
         if found["data"]["hash"] == facts["data"]["hash"] and found["model"] == run.model.name:
             rows += _evaluated(found)
             notes = found["remarks"]
+            if (units := found.get("contributions")) is not None:
+                made["contributions"] = (
+                    plots.contributions(np.array(units["mean"]), np.array(units["error"])),
+                    "What each hidden unit contributes to the log pseudo-likelihood of training "
+                    "rows.",
+                )
         else:
             notes = ["evaluation.json is of other data or of an earlier model: evaluate again."]
+    for stem, (figure, caption) in made.items():
+        png, _ = figures.save(figure, run.folder / "figures" / stem)
+        pictures.append(Picture(png, caption))
     name = run.folder.resolve().name
     state = "ended" if run.model.exists() else "not ended yet"
     page = Page(
@@ -194,6 +200,11 @@ def _check_evaluation(found: dict[str, Any], where: str) -> None:
     for name, hint in (("model", str), ("remarks", list[str]), ("splits", list[dict])):
         stored.fact(found, name, hint, where)
     stored.fact({"impossible": [], **found}, "impossible", list[str], where)
+    units = stored.fact({"contributions": None, **found}, "contributions", dict | None, where)
+    if units is not None:
+        means, errors = (stored.fact(units, n, list[float], where) for n in ("mean", "error"))
+        if len(means) != len(errors):
+            raise ValueError(f"{where} has {len(means)} contributions with {len(errors)} errors.")
     for split in found["splits"]:
         stored.fact(split, "split", str, where)
         stored.fact({"baselines": {}, **split}, "baselines", dict[str, float], where)

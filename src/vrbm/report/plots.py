@@ -177,6 +177,20 @@ def weights_and_biases(
     return figure
 
 
+def contributions(means: np.ndarray, errors: np.ndarray) -> Figure:
+    """What each hidden unit contributes, in nats a row, with standard errors, (K,) each."""
+    units = np.arange(1, len(means) + 1)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
+        axes = figure.subplots()
+        axes.errorbar(units, means, errors, fmt="o", color=COLOURS[5], markersize=3, capsize=1.5)
+        axes.axhline(0, color=COLOURS[9], linewidth=0.8, zorder=0)
+        axes.set_xlabel("hidden unit")
+        axes.set_ylabel("contribution, nats a row")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    return figure
+
+
 def interaction_matrices(
     matrices: Mapping[int, np.ndarray], scores: Mapping[int, float] | None = None
 ) -> Figure:
