@@ -223,7 +223,7 @@ def test_the_model_of_an_earlier_checkpoint_can_be_read(run):
     arrays, header = opened(run.checkpoint)
     written(run.checkpoint, arrays, {**header, "kind": checkpoint.EARLIER[0]})
     assert checkpoint.load_model(run.checkpoint).n_visible == 4
-    with pytest.raises(ValueError, match="expected 'vrbm checkpoint 4'"):
+    with pytest.raises(ValueError, match=f"expected {checkpoint.KIND!r}"):
         checkpoint.load(run.checkpoint, data, data.content_hash)
 
 

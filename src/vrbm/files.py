@@ -55,9 +55,9 @@ def atomic(path: Path) -> Iterator[Path]:
     if target.exists() and not target.is_file():
         raise ValueError(f"{path} is no regular file: choose another path.")
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
-    _create(temporary, path)
     unfinished.add(temporary)
     try:
+        _create(temporary, path)
         with writing(path):
             yield temporary
         try:

@@ -89,10 +89,10 @@ def _wait(reading: socket.socket, writing: socket.socket) -> None:
     while (number := reading.recv(1)[0]) not in SIGNALS:
         pass
     try:
-        # Nothing was written yet where the module is not there, or only in part.
+        _say(f"vrbm: stopped by {signal.Signals(number).name}. {advice()}")
+        # Last, since files are begun meanwhile. None was where the module is not there, or in part.
         for path in list(getattr(sys.modules.get("vrbm.files"), "unfinished", ())):
             path.unlink(missing_ok=True)
-        _say(f"vrbm: stopped by {signal.Signals(number).name}. {advice()}")
     finally:
         os._exit(128 + number)
 
