@@ -6,7 +6,7 @@ Each line of FOLDER/sizes.jsonl is a fit to the training rows of a set, scored o
 rows; what is there is not done again. The studies:
 
 - seeds: defaults, with N seeds;
-- units to begin with (128, 256), the rate times and divided by 3, batches of 50 and 500;
+- units to begin with (16, 64, 256, 512), the rate times and divided by 3, batches of 50 and 500;
 - half and a quarter of the rows;
 - planted: 1, 5, 10, 20 and 40 factors of six noisy columns each, independent columns, copies of a
   bit;
@@ -37,8 +37,10 @@ PLANTED = {f"planted {k}": k for k in (1, 5, 10, 20, 40)}
 MADE = (*PLANTED, "independent", "copies")
 SWEEP = (16, 32, 64, 128, 256, 512)
 VARIED: dict[str, dict[str, Any]] = {
-    "begun with 128": {"max_hidden": 128},
-    "begun with 256": {"max_hidden": 256},
+    "begun with 16": {"first_hidden": 16},
+    "begun with 64": {"first_hidden": 64},
+    "begun with 256": {"first_hidden": 256},
+    "begun with 512": {"first_hidden": 512},
     "rate ÷ 3": {"rate": 1 / 3},
     "rate × 3": {"rate": 3.0},
     "batches of 50": {"batch_size": 50},

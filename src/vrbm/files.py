@@ -5,7 +5,7 @@ import math
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,8 @@ def atomic(path: Path) -> Iterator[Path]:
         except OSError as error:
             raise CannotWrite(path, error) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(NotADirectoryError):
+            temporary.unlink(missing_ok=True)
         unfinished.discard(temporary)
 
 

@@ -62,26 +62,6 @@ def test_a_unit_without_weights_contributes_nothing():
     assert_allclose(found.biases[2], 0, atol=1e-14)
 
 
-def test_replacements_are_what_the_changed_model_loses():
-    rbm, v = model(Binary(), Binary()), jnp.asarray(rows(Binary(), 30))
-    random = np.random.default_rng(3)
-    partner, W, b = np.array([1, 0, 3, 2]), random.normal(size=(K, N)), random.normal(size=K)
-    found = pseudo.replacements(rbm, v, partner, jnp.asarray(W), jnp.asarray(b))
-    whole = pseudo.log_pseudo_likelihood(rbm, v).mean()
-    for a in range(K):
-        less = without(rbm, a, found.biases[a])
-        place = partner[a] - (partner[a] > a)
-        changed = GrandCanonicalRBM(
-            less.W.at[place].set(W[a]),
-            less.b.at[place].set(b[a]),
-            less.c,
-            *[Binary()] * 2,
-            FixedSize(),
-        )
-        lost = whole - pseudo.log_pseudo_likelihood(changed, v).mean()
-        assert float(found.mean[a]) == pytest.approx(float(lost), rel=1e-9)
-
-
 def test_entries_between_two_states_count_as_shares_of_both():
     """A column that no unit knows has a log-likelihood that is linear in its entries."""
     rbm = model(Binary(), Binary())

@@ -1,4 +1,4 @@
-"""Units exchanged with a reservoir: which are returned, and the sizes that are found."""
+"""Units exchanged with a reservoir: how layers begin, and the sizes that are found."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from vrbm import VRBM, GrandCanonicalRBM, Reservoir
-from vrbm.data.dataset import Dataset, Domain
-from vrbm.model import Binary, Spin, pseudo
+from vrbm.model import Binary, Spin
 from vrbm.training import (
     Config,
     Gibbs,
@@ -18,8 +17,6 @@ from vrbm.training import (
     Persistent,
     checkpoint,
     exchange,
-    merging,
-    start,
     train,
 )
 from vrbm.training.observed import Observed
@@ -42,25 +39,6 @@ def model(W: list, b: list, unit: type = Binary) -> GrandCanonicalRBM:
         unit(),
         Reservoir(),
     )
-
-
-def test_two_halves_of_a_unit_become_one() -> None:
-    rows = jnp.asarray(factors(1, 2000))
-    half = np.full(6, 2.0)
-    split = model([half, half], [-6.0, -6.0])
-    found = merging.mergers(split, rows)
-    lost = pseudo.replacements(split, rows, *found).mean
-    assert float(lost.max()) < 0.01
-    assert float(pseudo.contributions(split, rows).mean.min()) > 0.1
-
-
-def test_a_unit_and_its_mirror_image_can_be_one_unit() -> None:
-    """Γ(x) = Γ(−x) + x: the mirror image differs by biases alone."""
-    rows = jnp.asarray(factors(1, 2000))
-    unit = np.full(6, 1.0)
-    pair = model([unit, -unit], [-3.0, 3.0])
-    lost = pseudo.replacements(pair, rows, *merging.mergers(pair, rows)).mean
-    assert float(lost.max()) < 0.01
 
 
 def test_constant_columns_have_no_births() -> None:
@@ -129,24 +107,12 @@ def test_copies_of_one_bit_are_one_unit() -> None:
     assert found.score(np.repeat(bits, 10, axis=1)) == pytest.approx(-np.log(2), abs=0.05)
 
 
-def carry_of(W: np.ndarray, b: np.ndarray, rows: np.ndarray, config: Config) -> Any:
-    state = start(model(W.tolist(), b.tolist()), rows, config, jax.random.key(0))
-    return state.carry
-
-
-def test_the_units_that_cost_least_are_returned() -> None:
-    """Of three factors, one of which has two units, the layer of three keeps one for each."""
-    rows = factors(3, 1000)
-    W = 4.0 * np.repeat(np.eye(3), 6, axis=1)
-    W, b = np.concatenate([W[:1] / 2, W[:1] / 2, W[1:]]), np.array([-6.0, -6.0, -12.0, -12.0])
-    config = Config(epochs=10, batch_size=50)
-    carry = carry_of(W, b, rows.astype(np.int8), config)
-    data = Dataset("rows", Domain.BINARY, rows.astype(np.int8))
-    found = exchange.Exchange.of(carry.model, data, config, Observed(), is_streamed=False)
-    less = found.reduced(carry, config.optimizer.update_rule(np.float32), 3).model
-    left = np.asarray(less.W)[exchange.in_use(less)]
-    assert len(left) == 3
-    assert (np.abs(left).reshape(3, 3, 6).mean(axis=2).argmax(axis=1) == [0, 1, 2]).all()
+def test_each_block_of_columns_has_a_birth_before_any_has_two() -> None:
+    rows = factors(4, 2000)
+    correlations = np.corrcoef(rows.T)
+    chosen = exchange.representatives(correlations, 24)
+    assert sorted(chosen[:4] // 6) == [0, 1, 2, 3]
+    assert sorted(chosen) == list(range(24))
 
 
 def test_rows_are_held_out_once_and_the_same_in_each_run() -> None:
@@ -197,16 +163,24 @@ def test_sizes_are_found_by_all_trainers(negative: Any) -> None:
     begun = model(np.full((4, 12), 0.01).tolist(), [0.0] * 4)
     config = Config(epochs=60, max_units=16, looks=0, negative=negative)
     *_, last = train(begun, rows, config, jax.random.key(1))
-    assert last.state.descent is not None
-    assert last.state.descent.is_over
+    assert last.state.search is not None
+    assert last.state.search.is_over
     assert last.state.model.max_hidden < 16
 
 
-def test_more_epochs_are_asked_for() -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [2, 16, 64])
+def test_the_first_size_does_not_matter(first: int) -> None:
+    found = VRBM(first_hidden=first, random_state=0).fit(factors(5, 2000))
+    assert found.n_hidden_ == 5
+
+
+@pytest.mark.parametrize("epochs", [1, 2])
+def test_more_epochs_are_asked_for(epochs: int) -> None:
     with pytest.warns(exchange.SizeWarning, match="too short"):
-        VRBM(64, n_iter=2, random_state=0).fit(factors(2, 100))
+        VRBM(64, n_iter=epochs, random_state=0).fit(factors(2, 1000))
 
 
 def test_a_full_layer_is_said() -> None:
-    with pytest.warns(exchange.SizeWarning, match="of the 2 hidden units"):
+    with pytest.warns(exchange.SizeWarning, match="2 of at most 2 hidden units"):
         VRBM(2, n_iter=60, random_state=0).fit(factors(5, 1000))

@@ -1,38 +1,44 @@
-"""The concave curve through noisy likelihoods, and the size at which it reaches a value."""
+"""The concave curve through noisy likelihoods, and the sizes that it asks for and finds."""
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from vrbm.training.size_curve import SizeCurve, concave
+from vrbm.training.size_curve import NEGLIGIBLE, TOLERANCE, SizeCurve, concave
 
 
 def test_a_concave_curve_stays_as_it_is() -> None:
     x = np.array([1.0, 3.0, 4.0, 9.0, 20.0])
-    np.testing.assert_allclose(concave(x, np.log(x)), np.log(x), atol=1e-8)
+    np.testing.assert_allclose(concave(x, np.log(x), np.ones(5)), np.log(x), atol=1e-8)
 
 
 def test_the_concave_curve_is_the_nearest() -> None:
-    """Against a general optimizer, with the constraint that slopes fall."""
+    """Against a general optimizer, with the constraints that slopes fall and never are below 0."""
     random = np.random.default_rng(0)
     x = np.sort(random.uniform(0, 50, 7))
-    y = np.sqrt(x) + 0.5 * random.standard_normal(7)
+    y, weights = np.sqrt(x) + 0.5 * random.standard_normal(7), random.uniform(1, 3, 7)
 
-    def falls(f):
-        return -np.diff(np.diff(f) / np.diff(x))
+    def bounds(f):
+        slopes = np.diff(f) / np.diff(x)
+        return np.append(-np.diff(slopes), slopes[-1])
 
     best = minimize(
-        lambda f: ((f - y) ** 2).sum(), y, constraints={"type": "ineq", "fun": falls}, tol=1e-12
+        lambda f: (weights * (f - y) ** 2).sum(),
+        y,
+        constraints={"type": "ineq", "fun": bounds},
+        tol=1e-12,
     )
-    found = concave(x, y)
-    assert (falls(found) > -1e-8).all()
+    found = concave(x, y, weights)
+    assert (bounds(found) > -1e-8).all()
     np.testing.assert_allclose(found, best.x, atol=1e-4)
 
 
 def test_a_layer_that_learns_rows_by_heart_counts_as_good_as_a_smaller_one() -> None:
     curve = SizeCurve([400, 200, 100, 50], [-12.0, -11.0, -10.0, -10.5])
-    assert curve.highest() == pytest.approx(-10.0)
-    assert list(curve.fitted()) == [50, 100, 200, 400]
+    K, L = curve.fitted()
+    assert K.tolist() == [50, 100, 200, 400]
+    np.testing.assert_allclose(L, [-10.5, -10, -10, -10])
+    assert not curve.is_rising(-20.0)
 
 
 def test_noise_is_taken_off() -> None:
@@ -40,22 +46,48 @@ def test_noise_is_taken_off() -> None:
     sizes = np.array([20, 30, 40, 50, 60, 70, 80])
     true = -1 / sizes
     noise = np.array([0, 0, 0, 0, 1, -1, 0]) * 2e-4
-    fitted = SizeCurve(sizes.tolist(), (true + noise).tolist()).fitted()
-    rms = np.sqrt(np.mean((np.array([*fitted.values()]) - true) ** 2))
-    assert rms < np.sqrt(np.mean(noise**2))
+    _, fitted = SizeCurve(sizes.tolist(), (true + noise).tolist()).fitted()
+    assert np.sqrt(np.mean((fitted - true) ** 2)) < np.sqrt(np.mean(noise**2))
 
 
-def test_the_crossing_lies_between_sizes() -> None:
-    curve = SizeCurve([40, 30, 20, 10], [0.0, -0.1, -0.3, -0.7])
-    assert curve.crossing(-0.2) == 23  # at most 0.04 a unit, the slope below 20
-    assert curve.crossing(-0.1) == 30
-    assert curve.crossing(-1.0) == 10
-    assert curve.measured(10, -0.05).crossing(-0.08) == 10
+def test_repeated_measurements_are_averaged() -> None:
+    curve = SizeCurve([10, 20, 10], [-2.0, -1.0, -1.8])
+    np.testing.assert_allclose(curve.fitted()[1], [-1.9, -1.0])
 
 
-@pytest.mark.parametrize(
-    ("sizes", "values"), [([1, 2], [0.0]), ([3, 3], [0.0, 1.0]), ([1], [np.nan])]
-)
+def exponential(size: float, scale: float) -> float:
+    """A likelihood that saturates: 10 nats are to be gained."""
+    return float(-10 * np.exp(-size / scale))
+
+
+@pytest.mark.parametrize("scale", [0.5, 3.0, 20.0, 60.0])
+@pytest.mark.parametrize("first", [4, 32, 256])
+def test_the_search_finds_the_size_from_any_start(scale: float, first: int) -> None:
+    curve, size = SizeCurve(), first
+    for _ in range(12):
+        curve = curve.measured(size, exponential(size, scale))
+        size = curve.next_size(-10.0, 512)
+    wanted = -scale * np.log(TOLERANCE + NEGLIGIBLE / 10)
+    assert curve.smallest(-10.0) == pytest.approx(wanted, rel=0.1, abs=1)
+
+
+def test_the_most_units_are_not_exceeded() -> None:
+    curve = SizeCurve([32], [-5.0])
+    assert curve.next_size(-10.0, 100) == 64
+    curve = curve.measured(64, -4.0)
+    assert curve.next_size(-10.0, 100) == 100
+    curve = curve.measured(100, -3.0)
+    assert curve.is_rising(-10.0)
+    assert curve.next_size(-10.0, 100) <= 100
+
+
+def test_planted_units_are_between_sizes_that_were_measured() -> None:
+    """Each of 40 units is worth a nat: 32 and 64 tell where the curve bends."""
+    curve = SizeCurve([32, 64, 128], [-8.0, 0.0, 0.0])
+    assert curve.smallest(-40.0) == 40
+
+
+@pytest.mark.parametrize(("sizes", "values"), [([1, 2], [0.0]), ([1], [np.nan])])
 def test_bad_curves_are_refused(sizes: list, values: list) -> None:
     with pytest.raises(ValueError, match="one finite value for each"):
         SizeCurve(sizes, values)

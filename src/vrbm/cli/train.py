@@ -47,12 +47,12 @@ class Train:
     out: Path
     """The run folder, new or empty."""
     max_hidden: int | None = None
-    """K, the largest size of the hidden layer. By default a reservoir begins with seven units a
-    column, at most 512, the unbounded potential has no largest size, and others have 200."""
+    """K, the largest size of the hidden layer. By default a reservoir has at most seven units a
+    column and 512, the unbounded potential has no largest size, and others have 200."""
     potential: Literal["reservoir", "unbounded", "penalizing", "constant", "fixed", "local"] = (
         "reservoir"
     )
-    """What decides the size: units returned to a reservoir as long as held-out rows lose nothing,
+    """What decides the size: held-out rows, which lose next to nothing under the smallest layer,
     as VRBM does; a --price for each unit of a layer without an end (--max-units limits it); the
     paper's potential; a constant --price; nothing (an ordinary RBM); or --price times Γ(b) for each
     unit."""

@@ -360,12 +360,7 @@ class Machine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, B
             early_stopping=bool(self.early_stopping),
             n_iter_no_change=_count_or_none("n_iter_no_change", self.n_iter_no_change),
             seed_scale=beginning.WEIGHT_SCALE,
-            max_units=self._limit(),
         )
-
-    def _limit(self) -> int | None:
-        """The most units that a layer without an end may store."""
-        return None
 
     def _validated(self, X: Any, reset: bool) -> np.ndarray:
         if isinstance(X, Mapping | Set | Iterator):

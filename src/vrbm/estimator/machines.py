@@ -1,5 +1,6 @@
 """The two estimators."""
 
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -28,8 +29,8 @@ DEFAULT = Config()
 
 _PARAMETERS = f"""n_iter : int or None
         Epochs, passes over the data; the learning rate falls to zero by their end. None:
-        {FEWEST_EPOCHS}, or as many as make {FEWEST_STEPS:,} steps, at most {MOST_EPOCHS:,}; twice
-        as many where half of them find the size of the layer.
+        {FEWEST_EPOCHS}, or as many as make {FEWEST_STEPS:,} steps, at most {MOST_EPOCHS:,}; four
+        times as many where three quarters of them find the size of the layer.
     learning_rate : float or None
         Rate of gradient ascent on the log-likelihood, in centred coordinates; None: √(B/100) for
         batches of B rows.
@@ -102,11 +103,14 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
         The most hidden units. None: {beginning.UNITS_PER_COLUMN} for each column, at most
         {beginning.MOST_UNITS}, and with vrbm.Unbounded() as many as it needs.
     potential : None, float, Potential or function
-        What decides the size. None, which is vrbm.Reservoir(): training begins with max_hidden
-        units, and returns them as long as rows that are not trained on meanwhile lose nothing by
-        it; there is no price to choose. A number μ is the price of each unit in nats, p(z|v) ∝
-        e^(−μz) Π (1 + e^(x_a)): larger ones make smaller models; without max_hidden it is at least
-        {LEAST_PRICE}. Or another potential such as vrbm.Penalizing(), or a function μ(W, b).
+        What decides the size. None, which is vrbm.Reservoir(): the smallest under which rows that
+        are set apart meanwhile lose next to nothing; there is no price to choose. A number μ is
+        the price of each unit in nats, p(z|v) ∝ e^(−μz) Π (1 + e^(x_a)): larger ones make smaller
+        models; without max_hidden it is at least {LEAST_PRICE}. Or another potential such as
+        vrbm.Penalizing(), or a function μ(W, b).
+    first_hidden : int
+        With vrbm.Reservoir(): hidden units of the first layer that is tried. The size found does
+        not depend on it; the search is shorter from a guess that is near.
     {_PARAMETERS}unit_earnings_
         With vrbm.Reservoir(): what each unit contributes, in nats a row; what the log
         pseudo-likelihood of training rows loses without it. `unit_earnings_error_` is its standard
@@ -120,6 +124,7 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
         max_hidden: int | None = None,
         *,
         potential: Any = None,
+        first_hidden: int = DEFAULT.first_units,
         n_iter: int | None = DEFAULT.epochs,
         learning_rate: float | None = DEFAULT.optimizer.learning_rate,
         batch_size: int | None = DEFAULT.batch_size,
@@ -134,6 +139,7 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
     ) -> None:
         self.max_hidden = max_hidden
         self.potential = potential
+        self.first_hidden = first_hidden
         self.n_iter = n_iter
         self.learning_rate = learning_rate
         self.batch_size = batch_size
@@ -188,8 +194,10 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
                 sizes.append(half.fit(X[np.sort(part)]).n_hidden_)
         return np.array(sizes)
 
-    def _limit(self) -> int | None:
-        return None if self.max_hidden is None else checks.count("max_hidden", self.max_hidden)
+    def _config(self) -> Config:
+        most = None if self.max_hidden is None else checks.count("max_hidden", self.max_hidden)
+        first = checks.count("first_hidden", self.first_hidden)
+        return replace(super()._config(), max_units=most, first_units=first)
 
 
 class RBM(Machine):  # noqa: D101

@@ -59,19 +59,6 @@ def contributions(model: GrandCanonicalRBM, v: Visible) -> Loss:
     return _losses(model, v, lambda f, column, w: f, None)
 
 
-@eqx.filter_jit
-def replacements(
-    model: GrandCanonicalRBM, v: Visible, partner: Any, W: Weights, b: HiddenBias
-) -> Loss:
-    """What rows v (n, N) lose if unit a and its partner become one unit with w_a of W and b_a."""
-    x = dot(v, W.T) + b
-
-    def change(f: Field, column: Column, w: Any) -> Field:
-        return f + f[:, partner] - _difference(model, x, w, column.values)
-
-    return _losses(model, v, change, W.T)
-
-
 def _losses(
     model: GrandCanonicalRBM,
     v: Visible,

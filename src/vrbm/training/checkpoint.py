@@ -13,7 +13,7 @@ from vrbm.model import GrandCanonicalRBM, storage
 from vrbm.training import arithmetic
 from vrbm.training.config import Config
 from vrbm.training.control import MOST_TURNS, Control, Kept
-from vrbm.training.exchange import Descent
+from vrbm.training.exchange import Search
 from vrbm.training.loop import TrainState, start
 from vrbm.training.negative import Gibbs, MeanField, NegativePhase, Persistent
 from vrbm.training.optimizer import Optimizer
@@ -22,11 +22,11 @@ from vrbm.training.source import as_dataset
 from vrbm.training.tempered import Tempered
 from vrbm.typing import RandomKey, Visible
 
-KIND = "vrbm checkpoint 5"
+KIND = "vrbm checkpoint 6"
 #: Their models can be read, but their states cannot be resumed.
-EARLIER = tuple(f"vrbm checkpoint {number}" for number in range(1, 5))
-#: With what the names of arrays begin that a run may go back to, after a look or for its size.
-KEPT, SIZED = ".kept.", ".sized."
+EARLIER = tuple(f"vrbm checkpoint {number}" for number in range(1, 6))
+#: With what the names of arrays begin that a run may go back to after a look.
+KEPT = ".kept."
 #: The correlation of chains that do not move, to which every phase that can adapt does.
 SLOWEST = 1.0
 #: All negative phases that a file may name.
@@ -37,13 +37,8 @@ def save(path: Path | str, state: TrainState, config: Config, data_hash: str) ->
     """Write parameters, optimizer, chains, offsets, key, epoch, window and settings."""
     arrays = {name: np.asarray(value) for name, value in _named(state).items()}
     arrays["key"] = np.asarray(jax.random.key_data(state.key))
-    descent = state.descent
-    for prefix, former in (
-        (KEPT, state.control.kept),
-        (SIZED, None if descent is None else descent.kept),
-    ):
-        facts = {} if former is None else vars(former)
-        arrays |= {prefix + name: np.asarray(x) for name, x in facts.items() if x is not None}
+    former = {} if state.control.kept is None else vars(state.control.kept)
+    arrays |= {KEPT + name: np.asarray(x) for name, x in former.items() if x is not None}
     header = {
         "kind": KIND,
         "model": storage.describe(state.model),
@@ -53,7 +48,7 @@ def save(path: Path | str, state: TrainState, config: Config, data_hash: str) ->
         "width": state.width,
         "model_epoch": state.model_epoch,
         "control": state.control.facts(),
-        "descent": None if descent is None else descent.facts(),
+        "search": None if state.search is None else state.search.facts(),
         "key": str(jax.random.key_impl(state.key)),
         "arithmetic": arithmetic.facts(),
     }
@@ -81,7 +76,7 @@ def load(path: Path | str, data: Any, data_hash: str) -> tuple[TrainState, Confi
         )
     key = _key(arrays.pop("key", None), stored.fact(header, "key", str, where), where)
     control = _control(arrays, stored.fact(header, "control", dict, where), model, epoch, where)
-    descent = _descent(arrays, header.get("descent"), model, config, where)
+    search = _search(header.get("search"), model, config, where)
     model_epoch = stored.fact(header, "model_epoch", int, where)
     if not 0 <= model_epoch <= epoch:
         raise ValueError(f"{path} has a model of epoch {model_epoch} in epoch {epoch}.")
@@ -111,13 +106,11 @@ def load(path: Path | str, data: Any, data_hash: str) -> tuple[TrainState, Confi
     leaves = [jnp.asarray(arrays[name]) for name in expected]
     carry = jax.tree.unflatten(jax.tree.structure(blank.carry), leaves)
     chains = config.negative.chains_of(carry.negative)
-    for former in (control.kept, None if descent is None else descent.kept):
-        if former is None:
-            continue
-        shapes = [None if x is None else x.shape for x in (former.chains, chains)]
+    if control.kept is not None:
+        shapes = [None if x is None else x.shape for x in (control.kept.chains, chains)]
         if shapes[0] != shapes[1]:
             raise ValueError(f"{path} keeps other chains than it trains with: it is damaged.")
-    return TrainState(carry, key, epoch, width, control, model_epoch, descent), config
+    return TrainState(carry, key, epoch, width, control, model_epoch, search), config
 
 
 def _control(
@@ -139,26 +132,18 @@ def _control(
     return Control(**known, kept=_former(arrays, KEPT, model, where))
 
 
-def _descent(
-    arrays: dict[str, np.ndarray],
-    facts: Any,
-    model: GrandCanonicalRBM,
-    config: Config,
-    where: str,
-) -> Descent | None:
-    """Where the search for the size stood; takes its arrays out of `arrays`."""
+def _search(facts: Any, model: GrandCanonicalRBM, config: Config, where: str) -> Search | None:
+    """Where the search for the size stood."""
     if facts is None:
         return None
     if not (isinstance(facts, dict) and model.potential.is_exchanged and config.sizing):
         raise ValueError(f"{where} holds a search for a size that its model does not have.")
-    place = f"the descent in {where}"
+    place = f"the search in {where}"
     curve = stored.built(SizeCurve, stored.fact(facts, "curve", dict, place), place)
-    descent = stored.built(Descent, facts | {"curve": curve}, place)
-    kept = _former(arrays, SIZED, model, where)
-    is_under_way = bool(curve.sizes) and not descent.is_over
-    if descent.good not in (None, *curve.sizes) or is_under_way != (kept is not None):
+    search = stored.built(Search, facts | {"curve": curve}, place)
+    if not 1 <= search.size <= model.max_hidden or min(curve.sizes, default=1) < 1:
         raise ValueError(f"{where} holds a search for a size that cannot be: it is damaged.")
-    return dataclasses.replace(descent, kept=kept)
+    return search
 
 
 def _former(

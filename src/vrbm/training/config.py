@@ -21,8 +21,8 @@ STIFF = 2
 CHAINS = Tempered(k=2, on_demand=True)
 #: The fewest epochs, and the fewest steps in at most so many, of a run that is not told how many.
 FEWEST_EPOCHS, FEWEST_STEPS, MOST_EPOCHS = 50, 8000, 1000
-#: How many times longer a run takes that first finds the size of its layer.
-SEARCH_LENGTH = 2
+#: How many times longer a run takes that first finds the size of its layer, in so many levels.
+SEARCH_LENGTH, LEVELS = 4, 8
 #: The fewest epochs without a better look that are waited for.
 FEWEST_EPOCHS_WAITED = 10
 #: Part of the rows that is set apart to stop by, where none are given.
@@ -38,8 +38,8 @@ class Config:
     """
 
     epochs: int | None = None
-    """Passes over the data; None: 50, or as many as make 8,000 steps, at most 1,000; twice as many
-    where the run finds the size of its layer first."""
+    """Passes over the data; None: 50, or as many as make 8,000 steps, at most 1,000; four times as
+    many where the run finds the size of its layer first."""
     batch_size: int | None = None
     """Rows in a step; None: a twentieth of the rows, from 10 to 100. The rows that fill no batch
     are left out of their epoch."""
@@ -78,7 +78,10 @@ class Config:
     almost nothing units come into use one after the other, and no more than are needed."""
     max_units: int | None = None
     """The most units that a layer without an end may come to store, or that a layer in exchange
-    with a reservoir begins with; None: as many as it needs, or seven a column, at most 512."""
+    with a reservoir may have; None: as many as it needs, or seven a column, at most 512."""
+    first_units: int = 32
+    """Units of the first layer that is tried where the run finds the size of its layer. The size
+    does not depend on it; near to it, the search is short."""
     sizing: bool = True
     """Whether a layer with the potential `Reservoir` finds its size; False: it keeps its units."""
     window: bool = True
@@ -129,6 +132,7 @@ class Config:
             )
         if checks.number("seed_scale", self.seed_scale, 0.0) == 0:
             raise ValueError("seed_scale is 0: new units would never move; pass a small number.")
+        checks.count("first_units", self.first_units)
         if self.max_units is not None:
             checks.count("max_units", self.max_units)
 
@@ -159,7 +163,28 @@ class Config:
         """Epochs without a better look that are waited for, once the epochs are resolved."""
         if self.n_iter_no_change is not None:
             return self.n_iter_no_change
-        return max(FEWEST_EPOCHS_WAITED, self.n_epochs // 4)
+        return max(FEWEST_EPOCHS_WAITED, self.epochs_of_layer // 4)
+
+    @property
+    def epochs_of_layer(self) -> int:
+        """Epochs of the layer that is kept: all, or those after the search for its size."""
+        levels, every = (0, 0) if self.optimizer.search_rate is None else self.search
+        return self.n_epochs - levels * every
+
+    @property
+    def search(self) -> tuple[int, int]:
+        """Levels by which a layer finds its size, and the epochs of each, once these are resolved.
+
+        A run so short that a level has no whole epoch has fewer levels.
+        """
+        epochs = int((1 - 1 / SEARCH_LENGTH) * self.n_epochs)
+        every = max(1, epochs // LEVELS)
+        return min(LEVELS, epochs // every), every
+
+    def rates(self, steps: Any, batches: int) -> Any:
+        """γ at these steps, counted from 0, with so many batches in an epoch; in float64."""
+        levels, every = (0, 0) if self.optimizer.search_rate is None else self.search
+        return self.optimizer.rates(steps, self.n_epochs * batches, levels, every * batches)
 
     def resolved(
         self, model: GrandCanonicalRBM, rows: int, variance: float | None = None

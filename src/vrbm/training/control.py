@@ -85,7 +85,6 @@ def restored(
         negative=carry.negative if chains is None else negative.with_chains(carry.negative, chains),
         optimizer=rule.init(parameters(model)),
         stiff=stiff,
-        average=None if carry.average is None else parameters(model),
     )
 
 

@@ -1,17 +1,12 @@
-r"""Hidden units in exchange with a reservoir: the size of a layer, found while it is trained.
+r"""Hidden units in exchange with a reservoir: the size of a layer, found before it is trained.
 
-A run begins with many units and returns them, step by step, as long as the others can take over
-what they did. What is watched is the log pseudo-likelihood of rows that are not trained on
-(`vrbm.model.pseudo`): it needs no log Z, and the running average of the parameters frees it of most
-of the noise of the steps. The layer sought is the smallest under which these rows lose no more than
-`NEGLIGIBLE` nats and `TOLERANCE` of what the best layer gains for them over independent columns.
+The first part of a run is for the search. In each of its levels a layer of another size learns from
+weak beginnings, under a rate that rises and falls as in a whole run, and is judged by the log
+pseudo-likelihood of rows that are not trained on (`vrbm.model.pseudo`), which needs no log Z. Sizes
+are doubled while rows gain by it, or halved while they lose nothing, and then chosen next to where
+the concave curve through all that was measured (`size_curve`) reaches what is allowed. That is the
+size. The rest of the run trains such a layer, from weak beginnings again, on all rows.
 Theory: docs/theory.md, "Units in exchange with a reservoir".
-
-The first half of a run is for the search. Layers are compared under one low rate, and each is
-smaller than the last by up to a third. One that is too small is trained for another level, to heal;
-then the run goes back to the last good layer and goes down from there in small steps, until two of
-them fail. The size is where the concave curve through all that was measured (`size_curve`) reaches
-what is allowed. The second half trains the units that are left, weak again, on all rows.
 """
 
 import warnings
@@ -28,51 +23,37 @@ from vrbm.model.random import fold_in
 from vrbm.training import growth
 from vrbm.training.beginning import field_of_data, first_units
 from vrbm.training.config import Config
-from vrbm.training.control import Kept, kept, restored
-from vrbm.training.gradient import parameters
 from vrbm.training.looks import independent_columns
-from vrbm.training.merging import mergers
 from vrbm.training.observed import Observed
-from vrbm.training.optimizer import COMPARED_FROM, SEARCH, UpdateRule
+from vrbm.training.optimizer import UpdateRule
 from vrbm.training.size_curve import SizeCurve
 from vrbm.training.source import encoded
-from vrbm.training.step import Carry, Rules
+from vrbm.training.step import Carry
 from vrbm.typing import Field, RandomKey
 
-#: What a smaller layer may lose: a part of what the best one gains over independent columns, and
-#: nats a row that are of no use to anyone, by which trained layers differ by chance.
-TOLERANCE, NEGLIGIBLE = 0.0075, 0.01
-#: Levels that a whole run would have, were all of it for the search.
-LEVELS = 57
-#: The part of the units that is left after a level: at most until a layer is too small, after that,
-#: and while there is nothing to lose.
-STEP, FINE_STEP, NOISE_STEP = 0.75, 0.93, 0.25
-#: Levels after which a layer that is too small is given up.
-FAILURES = 2
 #: Rows that are held out: a part of all, at most so many; below so few, training rows serve.
 HELD_OUT, MOST_HELD_OUT, FEWEST_HELD_OUT = 0.2, 2000, 10
-#: Rows by which the units to be returned, and the first directions, are found.
+#: Rows by which contributions of units, and their first directions, are found.
 RANKED_BY, SEEDED_BY = 1000, 5000
 #: Standard deviation of the log-odds of a new unit over rows, and what of its weights is chance.
 BIRTH_SCALE, CHANCE = 0.3, 0.3
 #: The largest eigenvalue of the couplings ¼ Σ_a w_a w_aᵀ, in standard deviations of the columns, of
 #: all new units together. From 1 on a layer orders by itself, whatever the rows.
 COUPLING = 0.5
-#: Correlations count from so many standard errors on.
+#: The least part of the variance of a column that counts as left by others.
+LEAST_VARIANCE = 1e-6
+#: Correlations, and gains over independent columns, count from so many standard errors on.
 SIGNIFICANT = 3.0
 #: The prior of a unit is a t distribution: where Σ_i w_ai² is so many times what a normal one
 #: expects, it pulls half as much. A unit that stands for many columns needs large weights.
 TAIL = 10.0
-#: The part of one step in the running average of the parameters, and how many times the average is
-#: renewed within a level, at least.
-AVERAGE_RATE, AVERAGES = 0.01, 3.0
-#: The part of the first units in use from which on there may have been too few.
+#: The part of the most units from which on there may have been too few.
 FULL = 0.9
 #: Bias of a 0/1 unit that is off, and the largest weight of a unit that is not in use.
 OFF, UNUSED = -30.0, 1e-5
 #: The fewest units stored.
 FEWEST = 32
-# Reserved fold_in constant of the key of births.
+# Reserved fold_in constant of the keys of births.
 BIRTHS = 2**32 - 6
 
 
@@ -81,30 +62,25 @@ class SizeWarning(UserWarning):
 
 
 @dataclass(frozen=True)
-class Descent:
+class Search:
     """Where the search for the size stands."""
 
     curve: SizeCurve = field(default_factory=SizeCurve)
     """log pseudo-likelihoods of held-out rows by size"""
-    good: int | None = None
-    """the last size that was large enough, the smallest so far"""
-    failures: int = 0
-    """levels since then"""
-    is_fine: bool = False
-    """whether a layer was too small, so that steps are small now"""
+    size: int = 0
+    """units of the level, or of the layer that was found"""
+    is_significant: bool = False
+    """whether a layer gained more over independent columns than chance may"""
     is_over: bool = False
-    kept: Kept | None = None
-    """the layer of the size `good`"""
 
     def facts(self) -> dict[str, Any]:
-        """All but the arrays, for a file."""
-        facts = {name: value for name, value in vars(self).items() if name != "kept"}
-        return facts | {"curve": vars(self.curve)}
+        """For a file."""
+        return vars(self) | {"curve": vars(self.curve)}
 
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """When units are returned, and the rows that decide."""
+    """When layers are judged, and the rows that decide."""
 
     heldout: Field
     """rows that are not trained on while the size is found, (m, N)"""
@@ -116,12 +92,13 @@ class Exchange:
     """numbers of the rows that are trained on meanwhile; None: all"""
     independent: np.ndarray
     """their log-likelihoods under independent columns, (m,)"""
-    first: int
-    last: int
+    levels: int
     every: int
-    """epochs: of the first level, of the last, and from one to the next"""
-    pool: int
-    """units to begin with"""
+    """epochs of a level"""
+    begin: int
+    """units of the first level"""
+    most: int
+    """the most units"""
 
     @classmethod
     def of(
@@ -145,153 +122,97 @@ class Exchange:
         dtype = np.dtype(model.W.dtype)
         low, high = model.visible.states[0], model.visible.states[-1]
         shares, judged_shares = ((rows - low) / (high - low) for rows in (v, judged))
-        last = max(1, int(SEARCH * config.n_epochs))
+        levels, every = config.search
+        most = config.max_units or first_units(model.n_visible)
         return cls(
             heldout=jax.device_put(judged.astype(dtype)),
             weights=counts / counts.sum(),
             rows=jax.device_put(v.astype(dtype)),
             trained=trained,
             independent=independent_columns(shares, judged_shares),
-            first=max(1, int(COMPARED_FROM * last)),
-            last=last,
-            every=level_epochs(config),
-            pool=config.max_units or first_units(model.n_visible),
+            levels=levels,
+            every=every,
+            begin=min(config.first_units, most),
+            most=most,
         )
 
-    def is_due(self, epoch: int, descent: Descent) -> bool:
-        """Whether a level ends before the epoch that follows."""
-        is_level = epoch > self.first and (epoch - self.first) % self.every == 0
-        return not descent.is_over and (is_level or epoch >= self.last)
+    def is_due(self, epoch: int) -> bool:
+        """Whether a layer begins with the epoch that follows."""
+        return epoch % self.every == 0 and epoch <= self.levels * self.every
+
+    def after(
+        self, carry: Carry, search: Search | None, rule: UpdateRule, epoch: int, key: RandomKey
+    ) -> tuple[Carry, Search]:
+        """The state and the search after a level, with the layer that is next; None: at first."""
+        if search is None:
+            search = Search(size=self.begin, is_over=self.levels == 0)
+        else:
+            search = self._judged(carry.model, search)
+            is_over = epoch == self.levels * self.every
+            size = self.found(search) if is_over else self.next_size(search)
+            search = replace(search, size=size, is_over=is_over)
+        if search.is_over:
+            self._warn(search)
+        random = fold_in(jax.random.fold_in(key, epoch), BIRTHS)
+        return self.begun(carry, rule, search.size, random), search
+
+    def _judged(self, model: GrandCanonicalRBM, search: Search) -> Search:
+        """The search with what held-out rows have under the layer of a level."""
+        found = np.asarray(pseudo.log_pseudo_likelihood(model, self.heldout), np.float64)
+        gains = found - self.independent
+        gain = self.weights @ gains
+        error = np.sqrt((self.weights**2) @ (gains - gain) ** 2)
+        curve = search.curve.measured(search.size, float(self.weights @ found))
+        is_significant = search.is_significant or bool(gain > SIGNIFICANT * error)
+        return replace(search, curve=curve, is_significant=is_significant)
 
     @property
-    def step(self) -> float:
-        """The part of the units that is left after a level, until a layer is too small."""
-        levels = 1 + (self.last - self.first) // self.every
-        return min(STEP, float(self.pool ** (-1.1 / levels)))
+    def at_none(self) -> float:
+        """The curve at no unit: the mean log-likelihood under independent columns."""
+        return float(self.weights @ self.independent)
 
-    def opened(self, carry: Carry, rule: UpdateRule, key: RandomKey) -> Carry:
-        """The state with new units in the place of its own."""
-        random = np.random.RandomState(np.asarray(jax.random.key_data(fold_in(key, BIRTHS))))
-        W = births(np.asarray(self.rows, np.float64), self.pool, random)
-        return self._begun(carry, rule, W)
+    def found(self, search: Search) -> int:
+        """The smallest size that loses no more than is allowed, by all that was measured."""
+        return search.curve.smallest(self.at_none) if search.is_significant else 1
 
-    def reopened(self, carry: Carry, rule: UpdateRule) -> Carry:
-        """The state with the same units, weak again.
+    def next_size(self, search: Search) -> int:
+        """The size from which most is to be learned."""
+        if not search.is_significant:
+            return max(1, search.size // 4)
+        return search.curve.next_size(self.at_none, self.most)
 
-        Units that were strong when others were taken away are held where they were. What they
-        learn in common from weak beginnings is better, and no more than their directions is needed.
-        """
-        W = np.asarray(carry.model.W, np.float64)[in_use(carry.model)]
-        return self._begun(carry, rule, W)
+    def _warn(self, search: Search) -> None:
+        sizes = search.curve.sizes
+        is_rising = search.is_significant and search.curve.is_rising(self.at_none)
+        is_tried = self.most in sizes
+        if is_rising and is_tried and search.size > FULL * self.most:
+            warnings.warn(
+                f"{search.size} of at most {self.most} hidden units are needed: the data may have "
+                "a use for more. Allow more (max_hidden of an estimator, or max_units) to find "
+                "out.",
+                SizeWarning,
+                stacklevel=2,
+            )
+        elif not is_tried and (is_rising or search.size == min(sizes, default=search.size) > 1):
+            warnings.warn(
+                f"the run was too short to find the size of its layer: {search.size} hidden units "
+                "were tried, and more or fewer may do better. Allow more epochs (n_iter of an "
+                "estimator).",
+                SizeWarning,
+                stacklevel=2,
+            )
 
-    def _begun(self, carry: Carry, rule: UpdateRule, W: np.ndarray) -> Carry:
-        """The state with weak units along W (K, N) alone, that leave the means of columns be."""
+    def begun(self, carry: Carry, rule: UpdateRule, size: int, key: RandomKey) -> Carry:
+        """The state with so many weak units alone, that leave the means of columns be."""
         model, rows = carry.model, np.asarray(self.rows, np.float64)
-        W = weakened(W, rows.std(axis=0))
+        random = np.random.RandomState(np.asarray(jax.random.key_data(key)))
+        W = weakened(births(rows, size, random), rows.std(axis=0))
         b = -W @ np.asarray(carry.v_offset, np.float64)
         dtype = np.dtype(model.c.dtype)
         means = field_of_data(model.visible, rows.mean(axis=0).astype(dtype), len(rows))
         c = np.asarray(means) - _mean_at_0(model) * W.sum(axis=0)
         model = eqx.tree_at(lambda m: m.c, model, jax.device_put(c.astype(dtype)))
         return rearranged(replace(carry, model=model), rule, np.arange(0), (W, b))
-
-    def after(
-        self, carry: Carry, descent: Descent, rules: Rules, epoch: int, key: RandomKey
-    ) -> tuple[Carry, Descent]:
-        """The state and the search after a level, with the layer that is tried next."""
-        carry = _at_average(carry)
-        size = int(in_use(carry.model).sum())
-        least, descent = self._judged(carry.model, size, descent)
-        if descent.failures == 0:
-            current = kept(carry, rules.negative.chains_of(carry.negative))
-            descent = replace(descent, kept=current)
-        has_failed = descent.failures == FAILURES
-        is_over = epoch >= self.last or size == 0 or (has_failed and descent.is_fine)
-        if descent.failures and (is_over or has_failed):
-            assert descent.kept is not None, "the first layer is good"
-            carry = restored(carry, descent.kept, rules.update, rules.negative, key)
-            size = int(in_use(carry.model).sum())
-        if is_over:
-            found = min(size, descent.curve.crossing(least))
-            self._warn(found, epoch >= self.last and descent.failures == 0)
-            descent = replace(descent, is_over=True, kept=None)
-        elif descent.failures and not descent.is_fine and not has_failed:
-            return carry, descent
-        else:
-            if has_failed:
-                descent = replace(descent, is_fine=True, failures=0)
-            step = FINE_STEP if descent.is_fine else self.step
-            found = min(size - 1, int((step if np.isfinite(least) else NOISE_STEP) * size))
-        carry = self.reduced(carry, rules.update, found) if found < size else carry
-        return self.reopened(carry, rules.update) if is_over else carry, descent
-
-    def _judged(
-        self, model: GrandCanonicalRBM, size: int, descent: Descent
-    ) -> tuple[float, Descent]:
-        """What held-out rows must have, and the search with what they have under a layer.
-
-        As long as no layer gained more over independent columns than chance may, each is as good as
-        a larger one.
-        """
-        found = np.asarray(pseudo.log_pseudo_likelihood(model, self.heldout), np.float64)
-        curve = descent.curve.measured(size, float(self.weights @ found))
-        gains = found - self.independent
-        highest = curve.highest()
-        gain = highest - float(self.weights @ self.independent)
-        error = np.sqrt((self.weights**2) @ (gains - self.weights @ gains) ** 2)
-        least = highest - TOLERANCE * gain - NEGLIGIBLE if gain > SIGNIFICANT * error else -np.inf
-        if curve.fitted()[size] >= least:
-            return least, replace(descent, curve=curve, good=size, failures=0)
-        return least, replace(descent, curve=curve, failures=descent.failures + 1)
-
-    def _warn(self, size: int, is_cut_short: bool) -> None:
-        if is_cut_short:
-            warnings.warn(
-                f"the run was too short to find the size of its layer: {size} hidden units are "
-                "left, and fewer may do. Allow more epochs (n_iter of an estimator).",
-                SizeWarning,
-                stacklevel=2,
-            )
-        elif size > FULL * self.pool:
-            warnings.warn(
-                f"{size} of the {self.pool} hidden units that the run began with are needed: the "
-                "data may have a use for more. Allow more (max_hidden of an estimator, or "
-                "max_units) to find out.",
-                SizeWarning,
-                stacklevel=2,
-            )
-
-    def reduced(self, carry: Carry, rule: UpdateRule, size: int) -> Carry:
-        """The state with `size` units: others are removed, or merged with the unit most like them.
-
-        What costs the training rows least is done first; a unit takes part in one change.
-        """
-        model, v = carry.model, self.rows[:RANKED_BY]
-        merged = mergers(model, v)
-        removal, merger = jax.device_get(
-            (pseudo.contributions(model, v), pseudo.replacements(model, v, *merged))
-        )
-        partner, merged_W, merged_b = jax.device_get(merged)
-        is_on = in_use(model)
-        costs = np.stack([removal.mean, np.where(is_on[partner], merger.mean, np.inf)])
-        costs = np.where(is_on & np.isfinite(costs), costs, np.inf)
-        W, b, c = (np.array(x, np.float64) for x in parameters(model))
-        is_gone, is_changed, excess = ~is_on, ~is_on, int(is_on.sum()) - size
-        for number in np.argsort(costs, axis=None, kind="stable"):
-            is_merger, unit = divmod(int(number), len(b))
-            other = int(partner[unit])
-            if excess == 0 or is_changed[unit] or (is_merger and is_changed[other]):
-                continue
-            is_changed[unit] = is_gone[unit] = True
-            excess -= 1
-            c += (merger if is_merger else removal).biases[unit]
-            if is_merger:
-                is_changed[other] = True
-                W[other], b[other] = merged_W[unit], merged_b[unit]
-        dtype = np.dtype(model.W.dtype)
-        arrays = tuple(jax.device_put(x.astype(dtype)) for x in (W, b, c))
-        model = eqx.tree_at(lambda m: (m.W, m.b, m.c), model, arrays)
-        return rearranged(replace(carry, model=model), rule, np.flatnonzero(~is_gone))
 
     def closed(self, carry: Carry, rule: UpdateRule) -> Carry:
         """The state with the units in use alone, those that contribute most first; one at least."""
@@ -300,11 +221,6 @@ class Exchange:
         is_on = in_use(carry.model)
         chosen = order[is_on[order]] if is_on.any() else order[:1]
         return rearranged(carry, rule, chosen, size=len(chosen))
-
-
-def level_epochs(config: Config) -> int:
-    """Epochs from one level to the next."""
-    return max(1, round(config.n_epochs / LEVELS))
 
 
 def _split(
@@ -335,33 +251,44 @@ def _shuffled(count: int) -> np.ndarray:
     return np.random.RandomState(0).permutation(count)
 
 
-def _at_average(carry: Carry) -> Carry:
-    """The state with the running average of its parameters as its parameters."""
-    assert carry.average is not None
-    model = eqx.tree_at(lambda m: (m.W, m.b, m.c), carry.model, tuple(carry.average))
-    return replace(carry, model=model)
-
-
 def births(rows: np.ndarray, units: int, random: np.random.RandomState) -> np.ndarray:
     """Weights (units, N) along the correlations of one column each with all others.
 
-    From independent columns, which a run begins with, these are what the model lacks of the data
+    From independent columns, which a level begins with, these are what the model lacks of the data
     (n, N). Directions of single columns keep apart what is independent; mixtures of all of them
-    would have to be disentangled by training.
+    would have to be disentangled by training. The first columns chosen stand for most others.
     """
     deviations = rows.std(axis=0)
     # A constant column has no correlations.
     deviations = np.where(deviations > 0, deviations, np.inf)
     scaled = (rows - rows.mean(axis=0)) / deviations
     correlations = scaled.T @ scaled / len(rows)
+    columns = len(correlations)
+    chosen = np.resize(representatives(correlations, min(units, columns)), units)
     chance = SIGNIFICANT / np.sqrt(len(rows))
     correlations = np.sign(correlations) * np.maximum(np.abs(correlations) - chance, 0)
     np.fill_diagonal(correlations, 1)
-    columns = len(correlations)
-    turns = [random.permutation(columns) for _ in range(-(-units // columns))]
-    W = correlations[np.concatenate(turns)[:units]] * random.choice([-1.0, 1.0], (units, 1))
+    W = correlations[chosen] * random.choice([-1.0, 1.0], (units, 1))
     W += CHANCE * random.standard_normal(W.shape) / np.sqrt(columns)
     return np.asarray(W / deviations)
+
+
+def representatives(correlations: np.ndarray, count: int) -> np.ndarray:
+    """Columns that stand for most of the others, each for most of what those before it leave.
+
+    Cholesky's factorization, in which the pivot is the column whose correlations with what is left
+    have the largest Σ_i r_i².
+    """
+    left = correlations.copy()
+    chosen = np.zeros(count, int)
+    is_free = np.ones(len(left), bool)
+    for number in range(count):
+        variances = np.maximum(left.diagonal(), LEAST_VARIANCE)
+        explained = np.where(is_free, (left**2).sum(axis=0) / variances, -1)
+        one = chosen[number] = explained.argmax()
+        is_free[one] = False
+        left -= np.outer(left[one], left[one]) / variances[one]
+    return chosen
 
 
 def weakened(W: np.ndarray, deviations: np.ndarray) -> np.ndarray:
@@ -397,10 +324,7 @@ def _mean_at_0(model: GrandCanonicalRBM) -> float:
 
 def stored(units: int) -> int:
     """The number of units stored for so many: one of few, so that little is compiled."""
-    size = FEWEST
-    while size < units:
-        size *= 4 if size < 128 else 2
-    return size
+    return max(FEWEST, 1 << (units - 1).bit_length())
 
 
 def rearranged(
@@ -412,7 +336,7 @@ def rearranged(
 ) -> Carry:
     """The state with the units `chosen`, in this order, new ones behind them, and others off.
 
-    Those `born` have these weights and biases. The running average begins anew.
+    Those `born` have these weights and biases.
     """
     model, dtype = carry.model, np.dtype(carry.model.W.dtype)
     used = len(chosen) + (0 if born is None else len(born[1]))

@@ -139,11 +139,4 @@ def resized(
         moved, carry.optimizer, blank, is_leaf=lambda x: isinstance(x, Parameters)
     )
     stiff = stiffness.resized(carry.stiff, after, kept)
-    return replace(
-        carry,
-        model=model,
-        optimizer=optimizer,
-        h_offset=h_offset,
-        stiff=stiff,
-        average=None if carry.average is None else parameters(model),
-    )
+    return replace(carry, model=model, optimizer=optimizer, h_offset=h_offset, stiff=stiff)

@@ -57,7 +57,7 @@ class TrainState:
     """What is remembered of earlier looks."""
     model_epoch: int = 0
     """The epoch that the model is of: an earlier one where the run went back to it."""
-    descent: exchange.Descent | None = None
+    search: exchange.Search | None = None
     """The search for the size of the layer, where there is one."""
 
     @property
@@ -142,7 +142,6 @@ def start(model: GrandCanonicalRBM, data: Any, config: Config, key: RandomKey) -
         v_offset=v_offset,
         h_offset=h_offset,
         stiff=stiffness.start(model, config.directions, jax.random.fold_in(key, STIFF)),
-        average=parameters(model) if model.potential.is_exchanged else None,
     )
     width = model.max_hidden
     if config.window:
@@ -245,7 +244,7 @@ def _records(
         is_streamed = isinstance(source, Streamed)
         exchanges = exchange.Exchange.of(state.model, data, config, observed, is_streamed)
         source.leave_out(exchanges.trained)
-        if state.descent is not None and state.descent.is_over:
+        if state.search is not None and state.search.is_over:
             source.use_all()
     if observed.missing is not None and state.carry.completed is None:
         rows = jnp.asarray(encoded(state.model.visible, data.train, data.domain))
@@ -258,18 +257,17 @@ def _records(
         config.centred,
         scalar(config.penalty, dtype) if config.penalty else None,
         config.penalty_power,
-        *_sizing_rules(state.model, len(data.train), source.batches, config),
+        _tail(state.model, len(data.train), config),
     )
     monitor = Monitor(state.model, data, config)
     looker = Looker(data, surveyed, monitor, config, are_whole=observed.missing is None)
     if looker.every and state.control.kept is None:
         state = replace(state, control=replace(state.control, kept=_kept(state, config)))
     keys = Keys(state.key)
-    total = config.n_epochs * source.batches
     with closing(source):
         while state.epoch < config.n_epochs:
             began = time.perf_counter()
-            if exchanges is not None:
+            if exchanges is not None and exchanges.is_due(state.epoch):
                 state = _exchanged(state, exchanges, rules, config, source)
             try:
                 state, summary, measures, largest_steps = _epoch(
@@ -283,7 +281,7 @@ def _records(
                 state = _returned(replace(state, control=control), rules)
                 continue
             epoch = state.epoch
-            rate = float(config.optimizer.rates(epoch * source.batches - 1, total))
+            rate = float(config.rates(epoch * source.batches - 1, source.batches))
             facts, free_energies = monitor.finish(state.model, state.key, measures, largest_steps)
             found, is_over = NO_LOOK, False
             if looker.is_due(epoch):
@@ -312,17 +310,12 @@ def _records(
                 return
 
 
-def _sizing_rules(
-    model: GrandCanonicalRBM, rows: int, batches: int, config: Config
-) -> tuple[Any, Any]:
-    """The tail of the prior, and the rate of the running average, of a layer that is exchanged."""
-    if not model.potential.is_exchanged:
-        return None, None
-    dtype = model.W.dtype
-    tail = exchange.TAIL * model.n_visible / (rows * config.penalty) if config.penalty else None
-    steps = batches * exchange.level_epochs(config)
-    rate = min(1.0, max(exchange.AVERAGE_RATE, exchange.AVERAGES / steps))
-    return None if tail is None else scalar(tail, dtype), scalar(rate, dtype)
+def _tail(model: GrandCanonicalRBM, rows: int, config: Config) -> Any:
+    """The tail of the prior of a layer that is exchanged."""
+    if not (model.potential.is_exchanged and config.penalty):
+        return None
+    tail = exchange.TAIL * model.n_visible / (rows * config.penalty)
+    return scalar(tail, model.W.dtype)
 
 
 def _exchanged(
@@ -332,21 +325,13 @@ def _exchanged(
     config: Config,
     source: Source,
 ) -> TrainState:
-    """The state after units were exchanged, where that is due."""
-    carry, epoch = state.carry, state.epoch
-    descent = state.descent or exchange.Descent()
-    if epoch == 0:
-        carry = exchanges.opened(carry, rules.update, state.key)
-    elif exchanges.is_due(epoch, descent):
-        key = jax.random.fold_in(state.key, STIFF)
-        carry, descent = exchanges.after(carry, descent, rules, epoch, key)
-    else:
-        return state
-    if descent.is_over:
+    """The state with the layer that the search for the size tries next, or has found."""
+    carry, search = exchanges.after(state.carry, state.search, rules.update, state.epoch, state.key)
+    if search.is_over:
         source.use_all()
-    state = replace(state, carry=carry, width=carry.model.max_hidden, descent=descent)
+    state = replace(state, carry=carry, width=carry.model.max_hidden, search=search)
     if state.control.kept is not None:
-        control = steering.renewed(state.control, _kept(state, config), epoch)
+        control = steering.renewed(state.control, _kept(state, config), state.epoch)
         state = replace(state, control=control)
     return state
 
@@ -386,7 +371,8 @@ def _looked(
     }
     negative = config.negative.adapted(carry.negative, look.correlation)
     state = replace(state, carry=replace(carry, negative=negative))
-    watched = heldout if config.early_stopping else None
+    is_searching = state.search is not None and not state.search.is_over
+    watched = heldout if config.early_stopping and not is_searching else None
     control = state.control
     if steering.has_lost(control, look, train, looker.independent):
         assert train is not None
@@ -493,7 +479,7 @@ def _epoch(
         first = state.epoch * source.batches + done
         is_settled = first >= RESTLESS
         taken = np.arange(first, first + len(order))
-        rates = config.optimizer.rates(taken, config.n_epochs * source.batches)
+        rates = config.rates(taken, source.batches)
         rates = (state.control.rate_factor * rates).astype(dtype)
         may_rest = is_settled
         while True:

@@ -22,11 +22,6 @@ def paper_momentum(momentum: float | Scalar) -> optax.GradientTransformation:
     return optax.chain(optax.scale(1 - momentum), optax.trace(momentum))
 
 
-#: The part of a run in which a layer finds its size, and of that the part from which on layers are
-#: compared: under one low rate, this part of the full one.
-SEARCH, COMPARED_FROM, COMPARED_RATE = 0.5, 0.4, 0.125
-
-
 @dataclass(frozen=True)
 class Optimizer:
     """How parameters follow the gradient: λ ← λ + γ ∇ [CD:updateStep]."""
@@ -40,9 +35,8 @@ class Optimizer:
     decay_from: float = 0.3
     """Fraction of the training after which the rate falls linearly to zero; 1: never."""
     search_rate: float | None = None
-    """γ while a layer finds its size, the first half of such a run: it rises over a fifth of that,
-    falls to an eighth over another fifth, and stays there. None: the default of `learning_rate`
-    with sgd, else `learning_rate`."""
+    """γ while a layer finds its size: the schedule is that of a run, in each level of the search.
+    None: the default of `learning_rate` with sgd, else `learning_rate`."""
     growth: float = 1.0
     """Factor by which the rate grows, exponentially, over the training. A mean-field gradient falls
     with the error that it has left, so that ε → 0 needs ever larger steps."""
@@ -89,21 +83,21 @@ class Optimizer:
             search_rate = own if self.search_rate is None else self.search_rate
         return replace(self, learning_rate=rate, search_rate=search_rate)
 
-    def rates(self, steps: Any, total: int) -> Any:
+    def rates(self, steps: Any, total: int, levels: int = 0, level: int = 0) -> Any:
         """γ at these steps, counted from 0, of a run of `total` steps; in float64.
 
-        Where a layer finds its size first, the schedule is that of the rest of the run.
+        The first are so many `levels`, of `level` steps each, by which a layer finds its size.
         """
         assert self.learning_rate is not None, "Config.resolved chooses a rate"
         steps = np.asarray(steps, np.float64)
-        searched = 0 if self.search_rate is None else int(SEARCH * total)
+        searched = levels * level
         rates = self.learning_rate * self._schedule(steps - searched, total - searched)
-        if self.search_rate is None:
+        if searched == 0:
             return rates
-        parts = np.array([0, COMPARED_FROM / 2, COMPARED_FROM, 1])
-        heights = [0, 1, COMPARED_RATE, COMPARED_RATE]
-        search = self.search_rate * np.interp(steps + 1, parts * searched, heights)
-        return np.where(steps < searched, search, rates)
+        assert self.search_rate is not None, "Config.resolved chooses it too"
+        return np.where(
+            steps < searched, self.search_rate * self._schedule(steps % level, level), rates
+        )
 
     def _schedule(self, steps: Any, total: int) -> Any:
         """Factors of the rate: its growth, the rise at the beginning, and the fall."""

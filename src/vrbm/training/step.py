@@ -56,8 +56,6 @@ class Carry(eqx.Module):
     """all rows with their missing entries drawn, where entries are missing"""
     stiff: stiffness.Stiff | None = None
     """the directions along which steps are shortened, where they are"""
-    average: Parameters | None = None
-    """running average of W, b and c, where the size of the layer is found by it"""
 
 
 class Rules(eqx.Module):
@@ -70,15 +68,6 @@ class Rules(eqx.Module):
     penalty_power: float = eqx.field(default=1.0, static=True)
     tail: Scalar | None = None
     """Σ_i w_ai² at which the penalty of a unit is half as strong; None: equally strong for all"""
-    average_rate: Scalar | None = None
-    """the part of one step in the running average of the parameters"""
-
-    def averaged(self, average: Parameters | None, model: GrandCanonicalRBM) -> Parameters | None:
-        """The running average after a step, where there is one."""
-        if average is None:
-            return None
-        new = parameters(model)
-        return jax.tree.map(lambda mean, x: mean + self.average_rate * (x - mean), average, new)
 
 
 class Shown(NamedTuple):
@@ -269,16 +258,14 @@ def scan(
         )
         if rules.centred:
             change = uncentred(Parameters(*change), carry.v_offset, h_offset)
-        after = moved(model, change)
         new = Carry(
-            after,
+            moved(model, change),
             optimizer,
             negative,
             carry.v_offset,
             h_offset,
             completed,
             stiff,
-            rules.averaged(carry.average, after),
         )
         sizes = most(info.met, fantasy.sizes.survival if rows_met > 1 else met(view, fantasy))
         sizes = sizes if filling is None else most(sizes, filling)
