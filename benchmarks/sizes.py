@@ -6,11 +6,11 @@ Each line of FOLDER/sizes.jsonl is a fit to the training rows of a set, scored o
 rows; what is there is not done again. The studies:
 
 - seeds: defaults, with N seeds;
-- units to begin with (16, 64, 256, 512), the rate times and divided by 3, batches of 50 and 500;
-- half and a quarter of the rows;
+- units to begin with (16, 64, 256, 512), the rate times and divided by 3, batches of 50 and 500, half
+  and a quarter of the rows: each with a seed of its own;
 - planted: 1, 5, 10, 20 and 40 factors of six noisy columns each, independent columns, copies of a
   bit;
-- sweep: ordinary RBMs of 16 to 512 units, the same trainer.
+- sweep: ordinary RBMs of 16 to 512 units with early stopping by the validation rows.
 
 FOLDER/sizes.md and FOLDER/sizes.svg are made from the lines. --quick leaves out all but seeds and
 planted.
@@ -73,13 +73,13 @@ def fitted(job: dict[str, Any], debd: Path) -> dict[str, Any]:
     if rate is not None:  # the default is √(B/100) for batches of B rows
         settings["learning_rate"] = rate * min(1.0, (max(10, len(train) // 20) / 100) ** 0.5)
     if "units" in job:
-        machine: Any = RBM(job["units"], random_state=job["seed"])
+        machine: Any = RBM(job["units"], early_stopping=True, random_state=job["seed"])
     else:
         machine = VRBM(random_state=job["seed"], **settings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         began = time.perf_counter()
-        machine.fit(train)
+        machine.fit(train, X_val=valid if machine.early_stopping else None)
         seconds = time.perf_counter() - began
         found = job | {"size": machine.n_hidden_, "seconds": seconds}
         try:
@@ -107,7 +107,11 @@ def jobs(names: list[str], seeds: int, is_quick: bool) -> list[dict[str, Any]]:
         for units in SWEEP
         for name in real
     ]
-    return todo + [{"study": study, "data": name, "seed": 0} for study in VARIED for name in real]
+    return todo + [
+        {"study": study, "data": name, "seed": seeds + number}
+        for number, study in enumerate(VARIED)
+        for name in real
+    ]
 
 
 def table(lines: list[dict[str, Any]]) -> str:

@@ -345,25 +345,26 @@ def test_the_rate_is_a_product_of_the_schedules_of_optax():
     assert_allclose(optimizer.rates(steps, 40), expected, rtol=1e-6, atol=1e-12)
 
 
-def test_each_level_of_a_search_has_the_schedule_of_a_run():
+def test_a_search_has_its_own_rate_and_the_schedule_of_a_run():
     optimizer = Optimizer(learning_rate=0.5).resolved(2.0, finds_size=True)
-    rates = optimizer.rates(np.arange(100), 100, levels=3, level=20)
     ordinary = Optimizer(learning_rate=0.5).resolved(2.0, finds_size=False)
     assert ordinary.search_rate is None
-    level = Optimizer(learning_rate=2.0).resolved(2.0, finds_size=False).rates(np.arange(20), 20)
-    assert_allclose(rates, [*level, *level, *level, *ordinary.rates(np.arange(40), 40)])
+    steps = np.arange(20)
+    assert_allclose(optimizer.rates(steps, 20, is_search=True), 4 * ordinary.rates(steps, 20))
+    assert_allclose(optimizer.rates(steps, 20), ordinary.rates(steps, 20))
 
 
-def test_a_run_is_divided_into_levels_and_the_training_of_the_layer():
+def test_a_run_is_divided_into_layers_that_are_tried_and_the_training_of_one():
     model = vrbm.GrandCanonicalRBM.initialize(
         KEY, 4, 4, visible=vrbm.Binary(), hidden=vrbm.Binary(), potential=vrbm.Reservoir()
     )
     config = Config(batch_size=50).resolved(model, 1000)
-    levels, every = config.search
-    assert (levels, config.epochs_of_layer) == (8, config.n_epochs - 8 * every)
-    assert config.epochs_of_layer == config.n_epochs // 4 == 400
-    assert Config(epochs=5, batch_size=50).resolved(model, 1000).search == (3, 1)
-    assert Config(epochs=1, batch_size=50).resolved(model, 1000).search == (0, 1)
+    assert config.search == (16, 80, (160, 320))
+    assert config.epochs_of_layer == 400
+    assert config.n_epochs == 16 * 80 + 160 + 320 + 400
+    assert Config(epochs=5, batch_size=50).resolved(model, 1000).search == (2, 1, (1, 1))
+    short = Config(epochs=2, batch_size=50).resolved(model, 1000)
+    assert (short.search, short.epochs_of_layer) == ((0, 1, (1, 1)), 2)
     assert Config(epochs=8, sizing=False).resolved(model, 1000).epochs_of_layer == 8
 
 

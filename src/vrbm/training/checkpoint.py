@@ -76,7 +76,7 @@ def load(path: Path | str, data: Any, data_hash: str) -> tuple[TrainState, Confi
         )
     key = _key(arrays.pop("key", None), stored.fact(header, "key", str, where), where)
     control = _control(arrays, stored.fact(header, "control", dict, where), model, epoch, where)
-    search = _search(header.get("search"), model, config, where)
+    search = _search(header.get("search"), model, config, epoch, where)
     model_epoch = stored.fact(header, "model_epoch", int, where)
     if not 0 <= model_epoch <= epoch:
         raise ValueError(f"{path} has a model of epoch {model_epoch} in epoch {epoch}.")
@@ -132,7 +132,9 @@ def _control(
     return Control(**known, kept=_former(arrays, KEPT, model, where))
 
 
-def _search(facts: Any, model: GrandCanonicalRBM, config: Config, where: str) -> Search | None:
+def _search(
+    facts: Any, model: GrandCanonicalRBM, config: Config, epoch: int, where: str
+) -> Search | None:
     """Where the search for the size stood."""
     if facts is None:
         return None
@@ -141,7 +143,8 @@ def _search(facts: Any, model: GrandCanonicalRBM, config: Config, where: str) ->
     place = f"the search in {where}"
     curve = stored.built(SizeCurve, stored.fact(facts, "curve", dict, place), place)
     search = stored.built(Search, facts | {"curve": curve}, place)
-    if not 1 <= search.size <= model.max_hidden or min(curve.sizes, default=1) < 1:
+    is_in_time = 0 <= search.begin <= epoch <= search.end <= config.n_epochs
+    if not is_in_time or min(search.size, *curve.sizes) < 1:
         raise ValueError(f"{where} holds a search for a size that cannot be: it is damaged.")
     return search
 

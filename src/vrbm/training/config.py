@@ -21,8 +21,11 @@ STIFF = 2
 CHAINS = Tempered(k=2, on_demand=True)
 #: The fewest epochs, and the fewest steps in at most so many, of a run that is not told how many.
 FEWEST_EPOCHS, FEWEST_STEPS, MOST_EPOCHS = 50, 8000, 1000
-#: How many times longer a run takes that first finds the size of its layer, in so many levels.
-SEARCH_LENGTH, LEVELS = 4, 8
+#: A run that finds the size of its layer: layers that are tried for it, how many times longer than
+#: each of them layers of the size found are tried in turn, and the one that is kept is trained.
+LEVELS, TRIED, TRAINED = 16, (2, 4), 5
+#: The length of the whole, in those of a level.
+IN_LEVELS = LEVELS + sum(TRIED) + TRAINED
 #: The fewest epochs without a better look that are waited for.
 FEWEST_EPOCHS_WAITED = 10
 #: Part of the rows that is set apart to stop by, where none are given.
@@ -38,8 +41,8 @@ class Config:
     """
 
     epochs: int | None = None
-    """Passes over the data; None: 50, or as many as make 8,000 steps, at most 1,000; four times as
-    many where the run finds the size of its layer first."""
+    """Passes over the data; None: 50, or as many as make 8,000 steps, at most 1,000; 5.4 times as
+    many, at most, where the run finds the size of its layer first."""
     batch_size: int | None = None
     """Rows in a step; None: a twentieth of the rows, from 10 to 100. The rows that fill no batch
     are left out of their epoch."""
@@ -167,24 +170,24 @@ class Config:
 
     @property
     def epochs_of_layer(self) -> int:
-        """Epochs of the layer that is kept: all, or those after the search for its size."""
-        levels, every = (0, 0) if self.optimizer.search_rate is None else self.search
-        return self.n_epochs - levels * every
+        """Epochs in which the layer that is kept is trained: all, or at most those after the search."""
+        if self.optimizer.search_rate is None or self.search[0] == 0:
+            return self.n_epochs
+        return self._part(TRAINED)
 
     @property
-    def search(self) -> tuple[int, int]:
-        """Levels by which a layer finds its size, and the epochs of each, once these are resolved.
+    def search(self) -> tuple[int, int, tuple[int, ...]]:
+        """Layers by which a run finds the size, the epochs of each, and of longer trials.
 
-        A run so short that a level has no whole epoch has fewer levels.
+        A run so short that they have no whole epoch has fewer.
         """
-        epochs = int((1 - 1 / SEARCH_LENGTH) * self.n_epochs)
-        every = max(1, epochs // LEVELS)
-        return min(LEVELS, epochs // every), every
+        level, trials = self._part(1), tuple(self._part(one) for one in TRIED)
+        left = self.n_epochs - sum(trials) - self._part(TRAINED)
+        return min(LEVELS, max(0, left) // level), level, trials
 
-    def rates(self, steps: Any, batches: int) -> Any:
-        """γ at these steps, counted from 0, with so many batches in an epoch; in float64."""
-        levels, every = (0, 0) if self.optimizer.search_rate is None else self.search
-        return self.optimizer.rates(steps, self.n_epochs * batches, levels, every * batches)
+    def _part(self, levels: int) -> int:
+        """Epochs of so many levels; one at least."""
+        return self.n_epochs * levels // IN_LEVELS or 1
 
     def resolved(
         self, model: GrandCanonicalRBM, rows: int, variance: float | None = None
@@ -203,7 +206,7 @@ class Config:
         if epochs is None:
             needed = -(-FEWEST_STEPS // max(1, rows // batch))
             epochs = max(FEWEST_EPOCHS, min(needed, MOST_EPOCHS))
-            epochs *= SEARCH_LENGTH if finds_size else 1
+            epochs = epochs * IN_LEVELS // TRAINED if finds_size else epochs
         d_hidden, d_visible = (
             float(unit.states[-1] - unit.states[0]) for unit in (model.hidden, model.visible)
         )

@@ -88,16 +88,9 @@ def restored(
     )
 
 
-def renewed(control: Control, current: Kept, epoch: int) -> Control:
-    """The control after units were exchanged: a run does not go back to models before that."""
-    return replace(
-        control,
-        kept=current,
-        kept_epoch=epoch,
-        best_epoch=epoch,
-        best_heldout=None,
-        best_train=None,
-    )
+def renewed(current: Kept, epoch: int) -> Control:
+    """That of a new layer: a run does not go back to models before it."""
+    return Control(kept=current, kept_epoch=epoch, best_epoch=epoch)
 
 
 def has_lost(control: Control, look: Look, train: float | None, independent: float | None) -> bool:

@@ -1,11 +1,13 @@
 r"""Hidden units in exchange with a reservoir: the size of a layer, found before it is trained.
 
-The first part of a run is for the search. In each of its levels a layer of another size learns from
-weak beginnings, under a rate that rises and falls as in a whole run, and is judged by the log
-pseudo-likelihood of rows that are not trained on (`vrbm.model.pseudo`), which needs no log Z. Sizes
-are doubled while rows gain by it, or halved while they lose nothing, and then chosen next to where
-the concave curve through all that was measured (`size_curve`) reaches what is allowed. That is the
-size. The rest of the run trains such a layer, from weak beginnings again, on all rows.
+A run trains one layer after another, each from weak beginnings and under a rate that rises and
+falls as in a run of its own. The first ones are for the search: layers of several sizes, trained
+for a short time, are judged by the log pseudo-likelihood of rows that are held out
+(`vrbm.model.pseudo`), which needs no log Z. Sizes are doubled while rows gain by it, or halved
+while they lose nothing, and then chosen where the concave curve through all that was measured
+(`size_curve`) reaches what is allowed, and behind it. Layers of the size found are then
+trained longer and longer, while rows held out gain by it; and at last one on all rows, for as long
+as they did.
 Theory: docs/theory.md, "Units in exchange with a reservoir".
 """
 
@@ -51,8 +53,8 @@ TAIL = 10.0
 FULL = 0.9
 #: Bias of a 0/1 unit that is off, and the largest weight of a unit that is not in use.
 OFF, UNUSED = -30.0, 1e-5
-#: The fewest units stored.
-FEWEST = 32
+#: The fewest units stored. To compile for another number takes longer than to compute with more.
+FEWEST = 128
 # Reserved fold_in constant of the keys of births.
 BIRTHS = 2**32 - 6
 
@@ -63,15 +65,29 @@ class SizeWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Search:
-    """Where the search for the size stands."""
+    """Where the search for the size stands, and the layer that is trained."""
 
+    size: int
+    """its units"""
+    begin: int
+    """epochs before it"""
+    length: int
+    """its epochs"""
     curve: SizeCurve = field(default_factory=SizeCurve)
     """log pseudo-likelihoods of held-out rows by size"""
-    size: int = 0
-    """units of the level, or of the layer that was found"""
     is_significant: bool = False
     """whether a layer gained more over independent columns than chance may"""
+    trial: int = 0
+    """the number of the trial of the size found; 0 while it is sought"""
+    best: float = 0.0
+    """L of that size after the longest training so far that was worthwhile"""
     is_over: bool = False
+    """whether this is the layer that is kept"""
+
+    @property
+    def end(self) -> int:
+        """Epochs until the layer is trained."""
+        return self.begin + self.length
 
     def facts(self) -> dict[str, Any]:
         """For a file."""
@@ -93,10 +109,15 @@ class Exchange:
     independent: np.ndarray
     """their log-likelihoods under independent columns, (m,)"""
     levels: int
+    """layers that are tried"""
     every: int
-    """epochs of a level"""
+    """their epochs"""
+    trials: tuple[int, ...]
+    """epochs of the trials of the size found"""
+    training: int
+    """epochs of the layer that is kept, at most"""
     begin: int
-    """units of the first level"""
+    """units of the first layer"""
     most: int
     """the most units"""
 
@@ -122,7 +143,7 @@ class Exchange:
         dtype = np.dtype(model.W.dtype)
         low, high = model.visible.states[0], model.visible.states[-1]
         shares, judged_shares = ((rows - low) / (high - low) for rows in (v, judged))
-        levels, every = config.search
+        levels, every, trials = config.search
         most = config.max_units or first_units(model.n_visible)
         return cls(
             heldout=jax.device_put(judged.astype(dtype)),
@@ -132,39 +153,62 @@ class Exchange:
             independent=independent_columns(shares, judged_shares),
             levels=levels,
             every=every,
+            trials=trials,
+            training=config.epochs_of_layer,
             begin=min(config.first_units, most),
             most=most,
         )
 
-    def is_due(self, epoch: int) -> bool:
-        """Whether a layer begins with the epoch that follows."""
-        return epoch % self.every == 0 and epoch <= self.levels * self.every
-
     def after(
-        self, carry: Carry, search: Search | None, rule: UpdateRule, epoch: int, key: RandomKey
+        self,
+        carry: Carry,
+        search: Search | None,
+        rule: UpdateRule,
+        key: RandomKey,
     ) -> tuple[Carry, Search]:
-        """The state and the search after a level, with the layer that is next; None: at first."""
-        if search is None:
-            search = Search(size=self.begin, is_over=self.levels == 0)
-        else:
-            search = self._judged(carry.model, search)
-            is_over = epoch == self.levels * self.every
-            size = self.found(search) if is_over else self.next_size(search)
-            search = replace(search, size=size, is_over=is_over)
-        if search.is_over:
-            self._warn(search)
-        random = fold_in(jax.random.fold_in(key, epoch), BIRTHS)
-        return self.begun(carry, rule, search.size, random), search
+        """The state and the search after a layer, with the one that is next; None: at first."""
+        new = self._first() if search is None else self._next(carry.model, search)
+        if new.is_over:
+            self._warn(new)
+        random = fold_in(jax.random.fold_in(key, new.begin), BIRTHS)
+        return self.begun(carry, rule, new.size, random), new
 
-    def _judged(self, model: GrandCanonicalRBM, search: Search) -> Search:
-        """The search with what held-out rows have under the layer of a level."""
-        found = np.asarray(pseudo.log_pseudo_likelihood(model, self.heldout), np.float64)
-        gains = found - self.independent
+    def _first(self) -> Search:
+        is_over = self.levels == 0
+        length = self.training if is_over else self.every
+        return Search(self.begin, 0, length, is_over=is_over)
+
+    def _next(self, model: GrandCanonicalRBM, search: Search) -> Search:
+        """What follows the layer that was trained: another, the one found, or the last."""
+        values = np.asarray(pseudo.log_pseudo_likelihood(model, self.heldout), np.float64)
+        value, begin = float(self.weights @ values), search.end
+        if search.trial:
+            return self._after_trial(replace(search, begin=begin), value)
+        gains = values - self.independent
         gain = self.weights @ gains
         error = np.sqrt((self.weights**2) @ (gains - gain) ** 2)
-        curve = search.curve.measured(search.size, float(self.weights @ found))
-        is_significant = search.is_significant or bool(gain > SIGNIFICANT * error)
-        return replace(search, curve=curve, is_significant=is_significant)
+        search = replace(
+            search,
+            begin=begin,
+            curve=search.curve.measured(search.size, value),
+            is_significant=search.is_significant or bool(gain > SIGNIFICANT * error),
+        )
+        if len(search.curve.sizes) < self.levels:
+            return replace(search, size=self.next_size(search))
+        search = replace(search, size=self.found(search))
+        if not search.is_significant:
+            return replace(search, is_over=True)
+        best = search.curve.at(search.size)
+        return replace(search, length=self.trials[0], best=best, trial=1)
+
+    def _after_trial(self, search: Search, value: float) -> Search:
+        """A longer trial, or the last layer: as long as was worthwhile, by the rows held out."""
+        trial = search.trial
+        if value - search.best <= search.curve.worthwhile(self.at_none):
+            return replace(search, length=self.trials[max(0, trial - 2)], is_over=True)
+        if trial == len(self.trials):
+            return replace(search, length=self.training, is_over=True)
+        return replace(search, length=self.trials[trial], best=value, trial=trial + 1)
 
     @property
     def at_none(self) -> float:

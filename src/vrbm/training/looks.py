@@ -87,9 +87,9 @@ class Looker:
             watched = (np.asarray(monitor.rows[0]) > 0).astype(np.float64)
             self.independent = float(independent_columns(rows > 0, watched).mean())
 
-    def is_due(self, epoch: int) -> bool:
-        """Whether to look after this epoch: after the last, and every so many before."""
-        return self.every > 0 and (self.config.n_epochs - epoch) % self.every == 0
+    def is_due(self, left: int) -> bool:
+        """Whether to look so many epochs before the last of a layer: then, and every so many."""
+        return self.every > 0 and left % self.every == 0
 
     def __call__(
         self, model: GrandCanonicalRBM, chains: Chains, width: int, key: RandomKey, more: int = 1

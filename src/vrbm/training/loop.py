@@ -65,6 +65,11 @@ class TrainState:
         """The model as trained so far."""
         return self.carry.model
 
+    def end(self, config: Config) -> int:
+        """The epoch after which the run ends."""
+        is_found = self.search is not None and self.search.is_over
+        return self.search.end if is_found else config.n_epochs
+
 
 @dataclass(frozen=True)
 class Record:
@@ -265,9 +270,11 @@ def _records(
         state = replace(state, control=replace(state.control, kept=_kept(state, config)))
     keys = Keys(state.key)
     with closing(source):
-        while state.epoch < config.n_epochs:
+        while state.epoch < state.end(config):
             began = time.perf_counter()
-            if exchanges is not None and exchanges.is_due(state.epoch):
+            if exchanges is not None and (
+                state.search is None or state.epoch == state.search.end
+            ):
                 state = _exchanged(state, exchanges, rules, config, source)
             try:
                 state, summary, measures, largest_steps = _epoch(
@@ -281,12 +288,13 @@ def _records(
                 state = _returned(replace(state, control=control), rules)
                 continue
             epoch = state.epoch
-            rate = float(config.rates(epoch * source.batches - 1, source.batches))
+            rate = float(_rates(state, config, epoch * source.batches - 1, source.batches))
             facts, free_energies = monitor.finish(state.model, state.key, measures, largest_steps)
             found, is_over = NO_LOOK, False
-            if looker.is_due(epoch):
+            left = (config.n_epochs if state.search is None else state.search.end) - epoch
+            if looker.is_due(left):
                 state, found, is_over = _looked(state, looker, monitor, free_energies, rules)
-            is_last = is_over or epoch == config.n_epochs
+            is_last = is_over or epoch == state.end(config)
             if is_last and config.early_stopping and _kept_is_better(state, looker, monitor):
                 state = _returned(state, rules)
             if is_last and exchanges is not None:
@@ -326,14 +334,24 @@ def _exchanged(
     source: Source,
 ) -> TrainState:
     """The state with the layer that the search for the size tries next, or has found."""
-    carry, search = exchanges.after(state.carry, state.search, rules.update, state.epoch, state.key)
+    carry, search = exchanges.after(state.carry, state.search, rules.update, state.key)
     if search.is_over:
         source.use_all()
     state = replace(state, carry=carry, width=carry.model.max_hidden, search=search)
     if state.control.kept is not None:
-        control = steering.renewed(state.control, _kept(state, config), state.epoch)
+        control = steering.renewed(_kept(state, config), state.epoch)
         state = replace(state, control=control)
     return state
+
+
+def _rates(state: TrainState, config: Config, steps: Any, batches: int) -> Any:
+    """γ at these steps of the run, with so many batches in an epoch."""
+    search = state.search
+    if search is None:
+        return config.optimizer.rates(steps, config.n_epochs * batches)
+    steps = np.asarray(steps) - search.begin * batches
+    is_search = not (search.trial or search.is_over)
+    return config.optimizer.rates(steps, search.length * batches, is_search)
 
 
 NO_LOOK: dict[str, Any] = {
@@ -473,13 +491,13 @@ def _epoch(
     for number, (rows, order) in enumerate(
         source.blocks(state.epoch, _order_key(keys, state.epoch))
     ):
-        if following < config.n_epochs:
+        if following < state.end(config):
             source.prepare(following, _order_key(keys, following))
         key = keys(state.epoch, 1, number)
         first = state.epoch * source.batches + done
         is_settled = first >= RESTLESS
         taken = np.arange(first, first + len(order))
-        rates = config.rates(taken, source.batches)
+        rates = _rates(state, config, taken, source.batches)
         rates = (state.control.rate_factor * rates).astype(dtype)
         may_rest = is_settled
         while True:

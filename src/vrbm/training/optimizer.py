@@ -35,7 +35,7 @@ class Optimizer:
     decay_from: float = 0.3
     """Fraction of the training after which the rate falls linearly to zero; 1: never."""
     search_rate: float | None = None
-    """γ while a layer finds its size: the schedule is that of a run, in each level of the search.
+    """γ while a layer finds its size: each layer that is tried has the schedule of a run.
     None: the default of `learning_rate` with sgd, else `learning_rate`."""
     growth: float = 1.0
     """Factor by which the rate grows, exponentially, over the training. A mean-field gradient falls
@@ -83,24 +83,11 @@ class Optimizer:
             search_rate = own if self.search_rate is None else self.search_rate
         return replace(self, learning_rate=rate, search_rate=search_rate)
 
-    def rates(self, steps: Any, total: int, levels: int = 0, level: int = 0) -> Any:
-        """γ at these steps, counted from 0, of a run of `total` steps; in float64.
-
-        The first are so many `levels`, of `level` steps each, by which a layer finds its size.
-        """
-        assert self.learning_rate is not None, "Config.resolved chooses a rate"
+    def rates(self, steps: Any, total: int, is_search: bool = False) -> Any:
+        """γ at these steps, counted from 0, of the `total` steps of a layer; in float64."""
+        rate = self.search_rate if is_search else self.learning_rate
+        assert rate is not None, "Config.resolved chooses a rate"
         steps = np.asarray(steps, np.float64)
-        searched = levels * level
-        rates = self.learning_rate * self._schedule(steps - searched, total - searched)
-        if searched == 0:
-            return rates
-        assert self.search_rate is not None, "Config.resolved chooses it too"
-        return np.where(
-            steps < searched, self.search_rate * self._schedule(steps % level, level), rates
-        )
-
-    def _schedule(self, steps: Any, total: int) -> Any:
-        """Factors of the rate: its growth, the rise at the beginning, and the fall."""
         begin = int(self.decay_from * total)
         rise = int(self.warm_up * total)
         factors = np.power(self.growth, steps / total)
@@ -108,7 +95,7 @@ class Optimizer:
             factors *= np.minimum(1, (steps + 1) / rise)
         if self.decay_from < 1:
             factors *= 1 - np.clip(steps - begin, 0, total - begin) / (total - begin)
-        return factors
+        return rate * factors
 
     def update_rule(self, dtype: Any) -> "Scheduled":
         """The rule, with its numbers as arrays of this type."""

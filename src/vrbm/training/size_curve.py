@@ -11,17 +11,20 @@ reservoir".
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import lsq_linear
+from scipy.optimize import least_squares, lsq_linear
 
 from vrbm.typing import Numbers
 
 #: What a smaller layer may lose: a part of what the best one gains over no unit at all, and nats a
 #: row that are of no use to anyone, by which trained layers differ by chance.
 TOLERANCE, NEGLIGIBLE = 0.0075, 0.02
-#: Larger layers are tried while a doubling gains more than this part of what may be lost.
+#: Larger layers, and longer trainings, are tried while a doubling gains more than this part of what
+#: may be lost.
 WORTHWHILE = 0.5
-#: How far apart sizes are that are measured around the one sought, relative to it.
-SPACING = 0.1
+#: What a layer may lose counts against one so many times larger.
+BEYOND = 3.0
+#: Sizes this close to one another count as one where it is decided which is measured next.
+NEAR = 1.25
 
 
 @dataclass(frozen=True)
@@ -42,37 +45,58 @@ class SizeCurve:
         return SizeCurve([*self.sizes, size], [*self.values, value])
 
     def fitted(self) -> tuple[Numbers, Numbers]:
-        """Sizes K in rising order, and the concave curve that never falls nearest to L there.
+        """Sizes K in rising order, and the concave curve nearest to L there.
 
-        Layers larger than the best one count as equally good.
+        Where it falls, larger layers count as good as the best one.
         """
-        sizes = np.asarray(self.sizes, float)
-        K, where, counts = np.unique(sizes, return_inverse=True, return_counts=True)
-        L = np.bincount(where, self.values) / counts
-        used = slice(0, int(L.argmax()) + 1)
-        smooth = concave(K[used], L[used], counts[used].astype(float))
-        return K, np.interp(K, K[used], smooth)
+        order = np.argsort(self.sizes, kind="stable")
+        sizes, values = np.asarray(self.sizes, float)[order], np.asarray(self.values)[order]
+        K, first = np.unique(sizes, return_index=True)
+        return K, np.maximum.accumulate(concave(sizes, values, NEGLIGIBLE)[first])
 
-    def least(self, at_none: float) -> float:
-        """What a layer must have, given L without any unit."""
-        highest = float(self.fitted()[1][-1])
-        return highest - TOLERANCE * max(0.0, highest - at_none) - NEGLIGIBLE
+    def at(self, size: float) -> float:
+        """L at a size, between those that were measured."""
+        return float(np.interp(size, *self.fitted()))
+
+    def least(self, at_none: float, size: int) -> float:
+        """What a layer must have that is to do as well as one `BEYOND` times this size.
+
+        Given L without any unit.
+        """
+        return self.at(BEYOND * size) - self._allowed(at_none)
+
+    def worthwhile(self, at_none: float) -> float:
+        """What twice as many units, or epochs, must gain."""
+        return WORTHWHILE * self._allowed(at_none)
+
+    def _allowed(self, at_none: float) -> float:
+        """What a layer may lose."""
+        return TOLERANCE * max(0.0, float(self.fitted()[1][-1]) - at_none) + NEGLIGIBLE
 
     def is_rising(self, at_none: float) -> bool:
         """Whether the largest layer is worth its units, compared with one of half the size."""
         K, L = self.fitted()
         before = np.interp(K[-1] / 2, np.append(0, K), np.append(at_none, L))
-        return bool(L[-1] - before > WORTHWHILE * (L[-1] - self.least(at_none)))
+        return bool(L[-1] - before > self.worthwhile(at_none))
 
     def smallest(self, at_none: float) -> int:
-        """The smallest size at which a concave curve through the fitted points can be enough.
+        """The smallest size that loses no more than is allowed against `BEYOND` times as many units.
+
+        What is far behind it has no part in it, whether it was measured or not.
+        """
+        size = max(self.sizes)
+        while (smaller := self._smallest(self.least(at_none, size), at_none)) < size:
+            size = smaller
+        return size
+
+    def _smallest(self, least: float, at_none: float) -> int:
+        """The smallest size at which a concave curve through the fitted points can have so much.
 
         Between two points such a curve runs below the lines through the two before, and through the
         two behind them.
         """
         K, L = self.fitted()
         K, L = np.append(0, K), np.append(min(at_none, L[0]), L)
-        least = self.least(at_none)
         slopes = np.diff(L) / np.diff(K)
         first = int(np.argmax(least <= L))
         if first == 0:
@@ -86,29 +110,46 @@ class SizeCurve:
     def next_size(self, at_none: float, most: int) -> int:
         """The size, at most `most`, from which most is to be learned.
 
-        Twice the largest, or half the smallest, until the size sought is between two that were
-        measured; then that size and its neighbours, whichever was measured least often.
+        Twice the largest while that is worthwhile, or half the smallest until twice of what is
+        allowed is lost; then the size sought, or twice as many, whichever was measured less often.
         """
         smallest, largest = min(self.sizes), max(self.sizes)
         if largest < most and self.is_rising(at_none):
             return min(2 * largest, most)
-        if self.fitted()[1][0] >= self.least(at_none) and smallest > 1:
-            return smallest // 2
         size = self.smallest(at_none)
-        step = max(1, round(SPACING * size))
-        around = (size, max(1, size - step), min(size + step, most))
-        return min(around, key=self.sizes.count)
+        least = self.least(at_none, size)
+        if smallest > 1 and self.at(smallest) > least - self._allowed(at_none):
+            return smallest // 2
+        return min((size, min(2 * size, most)), key=self._times_measured)
+
+    def _times_measured(self, size: int) -> int:
+        """How often this size or one near to it was measured."""
+        return sum(size < NEAR * one and one < NEAR * size for one in self.sizes)
 
 
-def concave(x: Numbers, y: Numbers, weights: Numbers) -> Numbers:
-    """The concave function that never falls with the least squares Σ w (f − y)², at rising x.
+def concave(x: Numbers, y: Numbers, scale: float) -> Numbers:
+    """The concave function with the least Σ √(1 + ((f − y)/scale)²), at rising x.
 
-    f = α − Σ_j γ_j max(0, x_j − x) with γ ≥ 0, over all points but the first.
+    f = α − Σ_j γ_j max(0, x_j − x) over all points but the first, with γ ≥ 0 but for the last.
+    Errors far beyond the scale count in proportion, not by their squares: one layer that came out
+    much better, or worse, than others of its size does not decide.
     """
-    x = (x - x[0]) / max(x[-1] - x[0], 1e-300)
-    basis = np.column_stack([np.ones_like(x), -np.maximum(0, x[None, 1:] - x[:, None])])
-    root = np.sqrt(weights)
-    least = np.append(-np.inf, np.zeros(len(x) - 1))
-    centre = np.average(y, weights=weights)
-    found = lsq_linear(basis * root[:, None], (y - centre) * root, (least, np.inf), tol=1e-12)
+    knots = (np.unique(x) - x[0]) / max(x[-1] - x[0], 1e-300)
+    places = (x - x[0]) / max(x[-1] - x[0], 1e-300)
+    basis = np.column_stack([np.ones_like(x), -np.maximum(0, knots[1:] - places[:, None])])
+    least = np.zeros(len(knots))
+    least[[0, -1]] = -np.inf
+    centre = np.median(y)
+    near = lsq_linear(basis, y - centre, (least, np.inf), tol=1e-12)
+    found = least_squares(
+        lambda parameters: basis @ parameters - (y - centre),
+        np.maximum(near.x, least),
+        jac=lambda _: basis,
+        bounds=(least, np.inf),
+        loss="soft_l1",
+        f_scale=scale,
+        xtol=1e-12,
+        ftol=1e-12,
+        gtol=1e-12,
+    )
     return np.asarray(basis @ found.x + centre)
