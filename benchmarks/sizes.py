@@ -6,8 +6,8 @@ Each line of FOLDER/sizes.jsonl is a fit to the training rows of a set, scored o
 rows; what is there is not done again. The studies:
 
 - seeds: defaults, with N seeds;
-- units to begin with (16, 64, 256, 512), the rate times and divided by 3, batches of 50 and 500, half
-  and a quarter of the rows: each with a seed of its own;
+- units to begin with (16, 64, 256, 512), the rate times and divided by 3, batches of 50 and 500,
+  half and a quarter of the rows: each with a seed of its own;
 - planted: 1, 5, 10, 20 and 40 factors of six noisy columns each, independent columns, copies of a
   bit;
 - sweep: ordinary RBMs of 16 to 512 units with early stopping by the validation rows.

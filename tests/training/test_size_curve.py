@@ -34,7 +34,7 @@ def test_the_concave_curve_is_the_nearest() -> None:
 
 def test_a_layer_that_learns_rows_by_heart_counts_as_good_as_a_smaller_one() -> None:
     curve = SizeCurve([400, 200, 100, 50], [-13.0, -11.0, -10.0, -10.5])
-    K, L = curve.fitted()
+    K, L = curve.fitted
     assert K.tolist() == [50, 100, 200, 400]
     np.testing.assert_allclose(L, [-10.5, -10, -10, -10], atol=1e-6)
     assert not curve.is_rising(-20.0)
@@ -46,20 +46,20 @@ def test_noise_is_taken_off() -> None:
     sizes = np.array([20, 30, 40, 50, 60, 70, 80])
     true = -1 / sizes
     noise = np.array([0, 0, 0, 0, 1, -1, 0]) * 2e-4
-    _, fitted = SizeCurve(sizes.tolist(), (true + noise).tolist()).fitted()
+    _, fitted = SizeCurve(sizes.tolist(), (true + noise).tolist()).fitted
     assert np.sqrt(np.mean((fitted - true) ** 2)) < np.sqrt(np.mean(noise**2))
 
 
 def test_one_layer_that_came_out_better_does_not_decide() -> None:
     sizes = [20, 40, 80, 80, 80, 160, 160, 160]
     values = [-4.0, -2.0, -1.0, -1.01, -0.99, -0.9, -0.2, -0.9]
-    K, fitted = SizeCurve(sizes, values).fitted()
+    K, fitted = SizeCurve(sizes, values).fitted
     np.testing.assert_allclose(fitted[K >= 80], [-1.0, -0.9], atol=0.02)
 
 
 def test_repeated_measurements_are_averaged() -> None:
     curve = SizeCurve([10, 20, 10], [-2.0, -1.0, -1.8])
-    np.testing.assert_allclose(curve.fitted()[1], [-1.9, -1.0])
+    np.testing.assert_allclose(curve.fitted[1], [-1.9, -1.0])
 
 
 def exponential(size: float, scale: float) -> float:

@@ -170,7 +170,7 @@ class Config:
 
     @property
     def epochs_of_layer(self) -> int:
-        """Epochs in which the layer that is kept is trained: all, or at most those after the search."""
+        """Epochs of the layer that is kept: all, or at most so many after the search."""
         if self.optimizer.search_rate is None or self.search[0] == 0:
             return self.n_epochs
         return self._part(TRAINED)

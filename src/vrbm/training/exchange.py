@@ -12,7 +12,7 @@ Theory: docs/theory.md, "Units in exchange with a reservoir".
 """
 
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import equinox as eqx
@@ -28,7 +28,7 @@ from vrbm.training.config import Config
 from vrbm.training.looks import independent_columns
 from vrbm.training.observed import Observed
 from vrbm.training.optimizer import UpdateRule
-from vrbm.training.size_curve import SizeCurve
+from vrbm.training.size_curve import NEGLIGIBLE, SizeCurve
 from vrbm.training.source import encoded
 from vrbm.training.step import Carry
 from vrbm.typing import Field, RandomKey
@@ -91,7 +91,7 @@ class Search:
 
     def facts(self) -> dict[str, Any]:
         """For a file."""
-        return vars(self) | {"curve": vars(self.curve)}
+        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +204,7 @@ class Exchange:
     def _after_trial(self, search: Search, value: float) -> Search:
         """A longer trial, or the last layer: as long as was worthwhile, by the rows held out."""
         trial = search.trial
-        if value - search.best <= search.curve.worthwhile(self.at_none):
+        if value - search.best <= NEGLIGIBLE:
             return replace(search, length=self.trials[max(0, trial - 2)], is_over=True)
         if trial == len(self.trials):
             return replace(search, length=self.training, is_over=True)

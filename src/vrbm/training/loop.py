@@ -67,8 +67,12 @@ class TrainState:
 
     def end(self, config: Config) -> int:
         """The epoch after which the run ends."""
-        is_found = self.search is not None and self.search.is_over
-        return self.search.end if is_found else config.n_epochs
+        is_searching = self.search is not None and not self.search.is_over
+        return config.n_epochs if is_searching else self.layer_end(config)
+
+    def layer_end(self, config: Config) -> int:
+        """The epoch after which the layer that is trained now is done."""
+        return config.n_epochs if self.search is None else self.search.end
 
 
 @dataclass(frozen=True)
@@ -272,9 +276,7 @@ def _records(
     with closing(source):
         while state.epoch < state.end(config):
             began = time.perf_counter()
-            if exchanges is not None and (
-                state.search is None or state.epoch == state.search.end
-            ):
+            if exchanges is not None and (state.search is None or state.epoch == state.search.end):
                 state = _exchanged(state, exchanges, rules, config, source)
             try:
                 state, summary, measures, largest_steps = _epoch(
@@ -291,8 +293,7 @@ def _records(
             rate = float(_rates(state, config, epoch * source.batches - 1, source.batches))
             facts, free_energies = monitor.finish(state.model, state.key, measures, largest_steps)
             found, is_over = NO_LOOK, False
-            left = (config.n_epochs if state.search is None else state.search.end) - epoch
-            if looker.is_due(left):
+            if looker.is_due(state.layer_end(config) - epoch):
                 state, found, is_over = _looked(state, looker, monitor, free_energies, rules)
             is_last = is_over or epoch == state.end(config)
             if is_last and config.early_stopping and _kept_is_better(state, looker, monitor):

@@ -9,6 +9,7 @@ reservoir".
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from scipy.optimize import least_squares, lsq_linear
@@ -18,8 +19,7 @@ from vrbm.typing import Numbers
 #: What a smaller layer may lose: a part of what the best one gains over no unit at all, and nats a
 #: row that are of no use to anyone, by which trained layers differ by chance.
 TOLERANCE, NEGLIGIBLE = 0.0075, 0.02
-#: Larger layers, and longer trainings, are tried while a doubling gains more than this part of what
-#: may be lost.
+#: Larger layers are tried while a doubling gains more than this part of what may be lost.
 WORTHWHILE = 0.5
 #: What a layer may lose counts against one so many times larger.
 BEYOND = 3.0
@@ -44,6 +44,7 @@ class SizeCurve:
         """The curve with one more value."""
         return SizeCurve([*self.sizes, size], [*self.values, value])
 
+    @cached_property
     def fitted(self) -> tuple[Numbers, Numbers]:
         """Sizes K in rising order, and the concave curve nearest to L there.
 
@@ -56,7 +57,7 @@ class SizeCurve:
 
     def at(self, size: float) -> float:
         """L at a size, between those that were measured."""
-        return float(np.interp(size, *self.fitted()))
+        return float(np.interp(size, *self.fitted))
 
     def least(self, at_none: float, size: int) -> float:
         """What a layer must have that is to do as well as one `BEYOND` times this size.
@@ -65,22 +66,18 @@ class SizeCurve:
         """
         return self.at(BEYOND * size) - self._allowed(at_none)
 
-    def worthwhile(self, at_none: float) -> float:
-        """What twice as many units, or epochs, must gain."""
-        return WORTHWHILE * self._allowed(at_none)
-
     def _allowed(self, at_none: float) -> float:
         """What a layer may lose."""
-        return TOLERANCE * max(0.0, float(self.fitted()[1][-1]) - at_none) + NEGLIGIBLE
+        return TOLERANCE * max(0.0, float(self.fitted[1][-1]) - at_none) + NEGLIGIBLE
 
     def is_rising(self, at_none: float) -> bool:
         """Whether the largest layer is worth its units, compared with one of half the size."""
-        K, L = self.fitted()
+        K, L = self.fitted
         before = np.interp(K[-1] / 2, np.append(0, K), np.append(at_none, L))
-        return bool(L[-1] - before > self.worthwhile(at_none))
+        return bool(L[-1] - before > WORTHWHILE * self._allowed(at_none))
 
     def smallest(self, at_none: float) -> int:
-        """The smallest size that loses no more than is allowed against `BEYOND` times as many units.
+        """The smallest size that loses what is allowed, at most, against `BEYOND` times as many.
 
         What is far behind it has no part in it, whether it was measured or not.
         """
@@ -95,7 +92,7 @@ class SizeCurve:
         Between two points such a curve runs below the lines through the two before, and through the
         two behind them.
         """
-        K, L = self.fitted()
+        K, L = self.fitted
         K, L = np.append(0, K), np.append(min(at_none, L[0]), L)
         slopes = np.diff(L) / np.diff(K)
         first = int(np.argmax(least <= L))
