@@ -14,12 +14,14 @@ from vrbm.training import (
     Config,
     Gibbs,
     MeanField,
+    Optimizer,
     Persistent,
     checkpoint,
     exchange,
     train,
 )
 from vrbm.training.observed import Observed
+from vrbm.training.source import as_dataset
 
 
 def factors(count: int, rows: int, columns: int = 6, seed: int = 0) -> np.ndarray:
@@ -146,7 +148,7 @@ def test_a_run_resumes_bit_for_bit(tmp_path) -> None:
     begun = model(np.full((4, 12), 0.01).tolist(), [0.0] * 4)
     config = Config(epochs=40, max_units=32, looks=4)
     records = list(train(begun, rows, config, jax.random.key(1)))
-    for middle in (records[6], records[17], records[33]):
+    for middle in (records[0], records[6], records[17], records[-2]):
         path = tmp_path / "state.safetensors"
         checkpoint.save(path, middle.state, config, "rows")
         state, config = checkpoint.load(path, rows, "rows")
@@ -155,6 +157,28 @@ def test_a_run_resumes_bit_for_bit(tmp_path) -> None:
             jax.tree.leaves(records[-1].state.carry), jax.tree.leaves(last.state.carry), strict=True
         ):
             np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+@pytest.mark.parametrize(
+    ("values", "lengths"),
+    [
+        ([-9.99], [20]),
+        ([-9.9, -9.89], [40, 20]),
+        ([-9.9, -9.8], [40, 50]),
+        ([-9.9, np.nan], [40, 20]),
+    ],
+)
+def test_a_layer_is_trained_for_as_long_as_rows_held_out_gain(values: list, lengths: list) -> None:
+    rows = factors(2, 400).astype(np.int8)
+    begun = model(np.full((4, 12), 0.01).tolist(), [0.0] * 4)
+    config = Config(epochs=270, optimizer=Optimizer(learning_rate=0.1, search_rate=0.1))
+    found = exchange.Exchange.of(begun, as_dataset(rows), config, Observed(), is_streamed=False)
+    assert found.plan.trials == (20, 40)
+    search = exchange.Search(4, 160, 20, best=-10.0, trial=1)
+    for value, length in zip(values, lengths, strict=True):
+        search = found._after_trial(search, value)
+        assert search.length == length
+    assert search.is_over
 
 
 @pytest.mark.parametrize("negative", [MeanField(), Gibbs(), Persistent(1, 20)])
@@ -175,7 +199,7 @@ def test_the_first_size_does_not_matter(first: int) -> None:
     assert found.n_hidden_ == 5
 
 
-@pytest.mark.parametrize("epochs", [1, 2])
+@pytest.mark.parametrize("epochs", [1, 4])
 def test_more_epochs_are_asked_for(epochs: int) -> None:
     with pytest.warns(exchange.SizeWarning, match="too short"):
         VRBM(64, n_iter=epochs, random_state=0).fit(factors(2, 1000))

@@ -25,6 +25,7 @@ from vrbm.training import (
     window,
 )
 from vrbm.training import step as steps
+from vrbm.training.config import Plan
 from vrbm.training.gradient import Parameters, gradient
 from vrbm.training.monitor import measure
 from vrbm.training.observed import Observed
@@ -359,13 +360,15 @@ def test_a_run_is_divided_into_layers_that_are_tried_and_the_training_of_one():
         KEY, 4, 4, visible=vrbm.Binary(), hidden=vrbm.Binary(), potential=vrbm.Reservoir()
     )
     config = Config(batch_size=50).resolved(model, 1000)
-    assert config.search == (16, 80, (160, 320))
-    assert config.epochs_of_layer == 400
+    assert config.plan == Plan(16, 80, (160, 320), 400)
     assert config.n_epochs == 16 * 80 + 160 + 320 + 400
-    assert Config(epochs=5, batch_size=50).resolved(model, 1000).search == (2, 1, (1, 1))
-    short = Config(epochs=2, batch_size=50).resolved(model, 1000)
-    assert (short.search, short.epochs_of_layer) == ((0, 1, (1, 1)), 2)
-    assert Config(epochs=8, sizing=False).resolved(model, 1000).epochs_of_layer == 8
+    assert Config(epochs=5, batch_size=50).resolved(model, 1000).plan == Plan(3, 1, (), 2)
+    for epochs in range(1, 90):
+        plan = Config(epochs=epochs, batch_size=50).resolved(model, 1000).plan
+        assert plan.levels * plan.level + sum(plan.trials) + plan.training == epochs
+        assert plan.training >= 1
+    assert Config(epochs=1, batch_size=50).resolved(model, 1000).plan == Plan(training=1)
+    assert Config(epochs=8, sizing=False).resolved(model, 1000).plan == Plan(training=8)
 
 
 def test_the_rate_of_a_search_is_that_of_adam():

@@ -16,7 +16,9 @@ from vrbm.training.config import (
     CHAINS,
     FEWEST_EPOCHS,
     FEWEST_STEPS,
+    IN_LEVELS,
     MOST_EPOCHS,
+    TRAINED,
     VALIDATION_FRACTION,
 )
 
@@ -29,8 +31,8 @@ DEFAULT = Config()
 
 _PARAMETERS = f"""n_iter : int or None
         Epochs, passes over the data; the learning rate falls to zero by their end. None:
-        {FEWEST_EPOCHS}, or as many as make {FEWEST_STEPS:,} steps, at most {MOST_EPOCHS:,}; four
-        times as many where three quarters of them find the size of the layer.
+        {FEWEST_EPOCHS}, or as many as make {FEWEST_STEPS:,} steps, at most {MOST_EPOCHS:,}; up
+        to {IN_LEVELS / TRAINED} times as many where most of them find the size of the layer.
     learning_rate : float or None
         Rate of gradient ascent on the log-likelihood, in centred coordinates; None: √(B/100) for
         batches of B rows.

@@ -293,9 +293,9 @@ class FixedSize(Potential):
 class Reservoir(FixedSize):
     r"""Units exchanged with a reservoir while training, which finds the size of the layer.
 
-    Training begins with many units, and returns them to the reservoir as long as the log
-    pseudo-likelihood of held-out rows loses nothing by it (docs/theory.md). The units that are left
-    exist for every v, as in an ordinary RBM, those that contribute most first.
+    Training tries layers of several sizes, and keeps the smallest under which the log
+    pseudo-likelihood of held-out rows loses next to nothing (docs/theory.md). Its units exist for
+    every v, as in an ordinary RBM, those that contribute most first.
     """
 
     @property

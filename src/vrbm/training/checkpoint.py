@@ -144,7 +144,7 @@ def _search(
     curve = stored.built(SizeCurve, stored.fact(facts, "curve", dict, place), place)
     search = stored.built(Search, facts | {"curve": curve}, place)
     is_in_time = 0 <= search.begin <= epoch <= search.end <= config.n_epochs
-    if not is_in_time or min(search.size, *curve.sizes) < 1:
+    if not is_in_time or min([search.size, *curve.sizes]) < 1:
         raise ValueError(f"{where} holds a search for a size that cannot be: it is damaged.")
     return search
 

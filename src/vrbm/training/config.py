@@ -33,6 +33,20 @@ VALIDATION_FRACTION = 0.1
 
 
 @dataclass(frozen=True)
+class Plan:
+    """The parts of a run, in epochs."""
+
+    levels: int = 0
+    """short trainings of layers by which the size is found"""
+    level: int = 0
+    """the length of each"""
+    trials: tuple[int, ...] = ()
+    """lengths of longer trainings of the size found"""
+    training: int = 0
+    """the length of the training of the layer that is kept, at most"""
+
+
+@dataclass(frozen=True)
 class Config:
     """How a model is trained.
 
@@ -63,14 +77,15 @@ class Config:
     """Rows that the prior is weighed against, where these are more than the rows given: those of
     earlier runs on other rows."""
     looks: int = 20
-    """How often, at most, the log-likelihood is estimated in a run, evenly spaced; fewer where they
-    would take more than 15 % of the time. Needs persistent or tempered chains."""
+    """How often, at most, the log-likelihood is estimated while the layer that is kept is trained,
+    evenly spaced; as often in proportion in a search for its size; fewer where they would take
+    more than 15 % of the time. Needs persistent or tempered chains."""
     early_stopping: bool = False
     """Keep the model of the best look at the validation rows, and stop when it is long past."""
     n_iter_no_change: int | None = None
     """Epochs without a better look, after which the run goes back to the best one at half the rate,
-    and the third time stops; None: a quarter of the epochs, and at least 10. Small values save
-    time; the default chooses the model."""
+    and the third time stops; None: a quarter of the epochs of the layer, and at least 10. Small
+    values save time; the default chooses the model."""
     stiff: int | None = None
     """Number of directions of largest curvature along which steps are shortened, for training by
     chains with sgd or momentum: 3 where modes of the data coexist and the model swings between
@@ -161,33 +176,28 @@ class Config:
         assert self.epochs is not None, "Config.resolved chooses them"
         return self.epochs
 
-    @property
-    def epochs_waited(self) -> int:
-        """Epochs without a better look that are waited for, once the epochs are resolved."""
+    def epochs_waited(self, length: int) -> int:
+        """Epochs without a better look that are waited for, of a layer that is trained so long."""
         if self.n_iter_no_change is not None:
             return self.n_iter_no_change
-        return max(FEWEST_EPOCHS_WAITED, self.epochs_of_layer // 4)
+        return max(FEWEST_EPOCHS_WAITED, length // 4)
 
     @property
-    def epochs_of_layer(self) -> int:
-        """Epochs of the layer that is kept: all, or at most so many after the search."""
-        if self.optimizer.search_rate is None or self.search[0] == 0:
-            return self.n_epochs
-        return self._part(TRAINED)
+    def plan(self) -> Plan:
+        """The parts of the run, once its epochs are resolved.
 
-    @property
-    def search(self) -> tuple[int, int, tuple[int, ...]]:
-        """Layers by which a run finds the size, the epochs of each, and of longer trials.
-
-        A run so short that they have no whole epoch has fewer.
+        One too short for levels of a whole epoch has fewer of them, or no trials either.
         """
-        level, trials = self._part(1), tuple(self._part(one) for one in TRIED)
-        left = self.n_epochs - sum(trials) - self._part(TRAINED)
-        return min(LEVELS, max(0, left) // level), level, trials
-
-    def _part(self, levels: int) -> int:
-        """Epochs of so many levels; one at least."""
-        return self.n_epochs * levels // IN_LEVELS or 1
+        epochs = self.n_epochs
+        if self.optimizer.search_rate is None or epochs == 1:
+            return Plan(training=epochs)
+        if epochs <= sum(TRIED) + TRAINED:
+            training = -(-epochs // 3)
+            return Plan(levels=epochs - training, level=1, training=training)
+        level = epochs // IN_LEVELS or 1
+        trials = tuple(one * level for one in TRIED)
+        levels = min(LEVELS, (epochs - sum(trials) - TRAINED * level) // level)
+        return Plan(levels, level, trials, epochs - levels * level - sum(trials))
 
     def resolved(
         self, model: GrandCanonicalRBM, rows: int, variance: float | None = None

@@ -4,7 +4,7 @@ A run trains one layer after another, each from weak beginnings and under a rate
 falls as in a run of its own. The first ones are for the search: layers of several sizes, trained
 for a short time, are judged by the log pseudo-likelihood of rows that are held out
 (`vrbm.model.pseudo`), which needs no log Z. Sizes are doubled while rows gain by it, or halved
-while they lose nothing, and then chosen where the concave curve through all that was measured
+while they lose little, and then chosen where the concave curve through all that was measured
 (`size_curve`) reaches what is allowed, and behind it. Layers of the size found are then
 trained longer and longer, while rows held out gain by it; and at last one on all rows, for as long
 as they did.
@@ -24,7 +24,7 @@ from vrbm.model import GrandCanonicalRBM, pseudo
 from vrbm.model.random import fold_in
 from vrbm.training import growth
 from vrbm.training.beginning import field_of_data, first_units
-from vrbm.training.config import Config
+from vrbm.training.config import Config, Plan
 from vrbm.training.looks import independent_columns
 from vrbm.training.observed import Observed
 from vrbm.training.optimizer import UpdateRule
@@ -108,15 +108,8 @@ class Exchange:
     """numbers of the rows that are trained on meanwhile; None: all"""
     independent: np.ndarray
     """their log-likelihoods under independent columns, (m,)"""
-    levels: int
-    """layers that are tried"""
-    every: int
-    """their epochs"""
-    trials: tuple[int, ...]
-    """epochs of the trials of the size found"""
-    training: int
-    """epochs of the layer that is kept, at most"""
-    begin: int
+    plan: Plan
+    first_units: int
     """units of the first layer"""
     most: int
     """the most units"""
@@ -143,7 +136,6 @@ class Exchange:
         dtype = np.dtype(model.W.dtype)
         low, high = model.visible.states[0], model.visible.states[-1]
         shares, judged_shares = ((rows - low) / (high - low) for rows in (v, judged))
-        levels, every, trials = config.search
         most = config.max_units or first_units(model.n_visible)
         return cls(
             heldout=jax.device_put(judged.astype(dtype)),
@@ -151,11 +143,8 @@ class Exchange:
             rows=jax.device_put(v.astype(dtype)),
             trained=trained,
             independent=independent_columns(shares, judged_shares),
-            levels=levels,
-            every=every,
-            trials=trials,
-            training=config.epochs_of_layer,
-            begin=min(config.first_units, most),
+            plan=config.plan,
+            first_units=min(config.first_units, most),
             most=most,
         )
 
@@ -174,9 +163,9 @@ class Exchange:
         return self.begun(carry, rule, new.size, random), new
 
     def _first(self) -> Search:
-        is_over = self.levels == 0
-        length = self.training if is_over else self.every
-        return Search(self.begin, 0, length, is_over=is_over)
+        if self.plan.levels == 0:
+            return Search(self.first_units, 0, self.plan.training, is_over=True)
+        return Search(self.first_units, 0, self.plan.level)
 
     def _next(self, model: GrandCanonicalRBM, search: Search) -> Search:
         """What follows the layer that was trained: another, the one found, or the last."""
@@ -193,22 +182,25 @@ class Exchange:
             curve=search.curve.measured(search.size, value),
             is_significant=search.is_significant or bool(gain > SIGNIFICANT * error),
         )
-        if len(search.curve.sizes) < self.levels:
+        if len(search.curve.sizes) < self.plan.levels:
             return replace(search, size=self.next_size(search))
         search = replace(search, size=self.found(search))
         if not search.is_significant:
             return replace(search, is_over=True)
+        if not self.plan.trials:
+            return replace(search, length=self.plan.training, is_over=True)
         best = search.curve.at(search.size)
-        return replace(search, length=self.trials[0], best=best, trial=1)
+        return replace(search, length=self.plan.trials[0], best=best, trial=1)
 
     def _after_trial(self, search: Search, value: float) -> Search:
         """A longer trial, or the last layer: as long as was worthwhile, by the rows held out."""
-        trial = search.trial
-        if value - search.best <= NEGLIGIBLE:
-            return replace(search, length=self.trials[max(0, trial - 2)], is_over=True)
-        if trial == len(self.trials):
-            return replace(search, length=self.training, is_over=True)
-        return replace(search, length=self.trials[trial], best=value, trial=trial + 1)
+        trials, number = self.plan.trials, search.trial
+        if not value - search.best > NEGLIGIBLE:
+            worthwhile = trials[: number - 1]
+            return replace(search, length=max(worthwhile, default=trials[0]), is_over=True)
+        if number == len(trials):
+            return replace(search, length=self.plan.training, is_over=True)
+        return replace(search, length=trials[number], best=value, trial=number + 1)
 
     @property
     def at_none(self) -> float:
@@ -229,6 +221,7 @@ class Exchange:
         sizes = search.curve.sizes
         is_rising = search.is_significant and search.curve.is_rising(self.at_none)
         is_tried = self.most in sizes
+        is_low = search.is_significant and search.size <= min(sizes) and search.size > 1
         if is_rising and is_tried and search.size > FULL * self.most:
             warnings.warn(
                 f"{search.size} of at most {self.most} hidden units are needed: the data may have "
@@ -237,7 +230,7 @@ class Exchange:
                 SizeWarning,
                 stacklevel=2,
             )
-        elif not is_tried and (is_rising or search.size == min(sizes, default=search.size) > 1):
+        elif not sizes or is_low or (is_rising and not is_tried):
             warnings.warn(
                 f"the run was too short to find the size of its layer: {search.size} hidden units "
                 "were tried, and more or fewer may do better. Allow more epochs (n_iter of an "

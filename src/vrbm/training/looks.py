@@ -143,9 +143,9 @@ def spacing(config: Config, rows: int) -> int:
     batch = min(config.batch, rows)
     epoch = rows // batch * (3 * batch + (2 * negative.k + 2) * negative.chains)
     look = RELATIVE_COST * 6 * CHAINS * TEMPERATURES
-    every = max(math.ceil(look / (SHARE * epoch)), math.ceil(config.epochs_of_layer / config.looks))
+    every = max(math.ceil(look / (SHARE * epoch)), math.ceil(config.plan.training / config.looks))
     if config.early_stopping:  # without looks it could not be
-        every = min(every, max(1, config.epochs_of_layer // 10))
+        every = min(every, max(1, config.plan.training // 10))
     return every if every <= config.n_epochs else 0
 
 

@@ -67,8 +67,16 @@ class TrainState:
 
     def end(self, config: Config) -> int:
         """The epoch after which the run ends."""
-        is_searching = self.search is not None and not self.search.is_over
-        return config.n_epochs if is_searching else self.layer_end(config)
+        return config.n_epochs if self.is_searching else self.layer_end(config)
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether the layer that is trained now is one that the search for the size tries."""
+        return self.search is not None and not self.search.is_over
+
+    def layer_length(self, config: Config) -> int:
+        """The epochs of the layer that is trained now."""
+        return config.n_epochs if self.search is None else self.search.length
 
     def layer_end(self, config: Config) -> int:
         """The epoch after which the layer that is trained now is done."""
@@ -119,6 +127,8 @@ class Record:
     """How often the run went back to an earlier model, and on at half the rate."""
     kept_epoch: int
     """The epoch whose model the state holds: this one, unless the run went back."""
+    is_search: bool
+    """Whether the layer is one that the search for the size tries."""
     is_last: bool
     """Whether the run ends here by itself: after its last epoch, or by early stopping."""
     phase: Phase
@@ -293,7 +303,9 @@ def _records(
             rate = float(_rates(state, config, epoch * source.batches - 1, source.batches))
             facts, free_energies = monitor.finish(state.model, state.key, measures, largest_steps)
             found, is_over = NO_LOOK, False
-            if looker.is_due(state.layer_end(config) - epoch):
+            if looker.is_due(state.layer_end(config) - epoch) and not (
+                state.is_searching and state.layer_length(config) < looker.every
+            ):
                 state, found, is_over = _looked(state, looker, monitor, free_energies, rules)
             is_last = is_over or epoch == state.end(config)
             if is_last and config.early_stopping and _kept_is_better(state, looker, monitor):
@@ -309,6 +321,7 @@ def _records(
                 rate_halvings=state.control.halvings,
                 kept_epoch=state.model_epoch,
                 is_last=is_last,
+                is_search=state.is_searching,
                 **facts,
                 **summary,
                 **found,
@@ -351,8 +364,7 @@ def _rates(state: TrainState, config: Config, steps: Any, batches: int) -> Any:
     if search is None:
         return config.optimizer.rates(steps, config.n_epochs * batches)
     steps = np.asarray(steps) - search.begin * batches
-    is_search = not (search.trial or search.is_over)
-    return config.optimizer.rates(steps, search.length * batches, is_search)
+    return config.optimizer.rates(steps, search.length * batches, state.is_searching)
 
 
 NO_LOOK: dict[str, Any] = {
@@ -390,8 +402,7 @@ def _looked(
     }
     negative = config.negative.adapted(carry.negative, look.correlation)
     state = replace(state, carry=replace(carry, negative=negative))
-    is_searching = state.search is not None and not state.search.is_over
-    watched = heldout if config.early_stopping and not is_searching else None
+    watched = heldout if config.early_stopping and not state.is_searching else None
     control = state.control
     if steering.has_lost(control, look, train, looker.independent):
         assert train is not None
@@ -404,7 +415,7 @@ def _looked(
     control = steering.after(control, look, train, watched, _kept(state, config), epoch)
     state = replace(state, control=control)
     waited = epoch - control.best_epoch
-    if watched is None or waited < config.epochs_waited:
+    if watched is None or waited < config.epochs_waited(state.layer_length(config)):
         return state, found, False
     if control.turns + 1 == steering.TURNS:
         return state, found, True

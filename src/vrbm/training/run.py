@@ -90,7 +90,7 @@ class Run:
             # What it had seen before the pause; the last answer may have been to stop.
             answers = [] if stop is None else [bool(stop(facts)) for facts in kept]
             has_ended = any(facts.get("is_last", False) for facts in kept[-1:])
-            if has_ended or state.epoch >= config.n_epochs or answers[-1:] == [True]:
+            if has_ended or state.epoch >= state.end(config) or answers[-1:] == [True]:
                 storage.save(state.model, self.model)
                 return
             records = train(None, data, config, state=state)

@@ -22,6 +22,7 @@ LATER: dict[str, Any] = {
         ]
     ),
     "is_last": False,
+    "is_search": False,
     "rate_halvings": 0,
     "kept_epoch": 0,
 }

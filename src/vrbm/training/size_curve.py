@@ -77,8 +77,9 @@ class SizeCurve:
         return bool(L[-1] - before > WORTHWHILE * self._allowed(at_none))
 
     def smallest(self, at_none: float) -> int:
-        """The smallest size that loses what is allowed, at most, against `BEYOND` times as many.
+        """The smallest size such that it, and each larger one, loses no more than is allowed.
 
+        That is against a layer with `BEYOND` times as many units.
         What is far behind it has no part in it, whether it was measured or not.
         """
         size = max(self.sizes)
@@ -97,12 +98,12 @@ class SizeCurve:
         slopes = np.diff(L) / np.diff(K)
         first = int(np.argmax(least <= L))
         if first == 0:
-            return int(K[1])
+            return 1
         steepest = slopes[max(0, first - 2) : first].max()
         size = K[first - 1] + (least - L[first - 1]) / steepest
         if first < len(slopes) and slopes[first] > 0:
             size = max(size, K[first] - (L[first] - least) / slopes[first])
-        return int(min(K[first], np.ceil(size - 1e-6)))
+        return max(1, int(min(K[first], np.ceil(size - 1e-6))))
 
     def next_size(self, at_none: float, most: int) -> int:
         """The size, at most `most`, from which most is to be learned.
@@ -131,8 +132,8 @@ def concave(x: Numbers, y: Numbers, scale: float) -> Numbers:
     Errors far beyond the scale count in proportion, not by their squares: one layer that came out
     much better, or worse, than others of its size does not decide.
     """
-    knots = (np.unique(x) - x[0]) / max(x[-1] - x[0], 1e-300)
     places = (x - x[0]) / max(x[-1] - x[0], 1e-300)
+    knots = np.unique(places)
     basis = np.column_stack([np.ones_like(x), -np.maximum(0, knots[1:] - places[:, None])])
     least = np.zeros(len(knots))
     least[[0, -1]] = -np.inf

@@ -8,6 +8,8 @@ from vrbm.model import checks
 class EarlyStopping:
     """A callback that ends the training when a figure of the records has not fallen for a while.
 
+    Records of layers by which a run finds the size of its own are passed over.
+
     Parameters
     ----------
     patience
@@ -23,6 +25,8 @@ class EarlyStopping:
     def __call__(self, record: Any) -> bool:
         """Take a record, or the facts of one read from a file; True when it is time to stop."""
         facts = record if isinstance(record, dict) else record.facts()
+        if facts.get("is_search", False):
+            return False
         value = facts.get(self.watch)
         if not isinstance(value, int | float):
             raise ValueError(
