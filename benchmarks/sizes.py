@@ -38,9 +38,9 @@ MADE = (*PLANTED, "independent", "copies")
 SWEEP = (16, 32, 64, 128, 256, 512)
 VARIED: dict[str, dict[str, Any]] = {
     "begun with 16": {"first_hidden": 16},
+    "begun with 512": {"first_hidden": 512},
     "begun with 64": {"first_hidden": 64},
     "begun with 256": {"first_hidden": 256},
-    "begun with 512": {"first_hidden": 512},
     "rate ÷ 3": {"rate": 1 / 3},
     "rate × 3": {"rate": 3.0},
     "batches of 50": {"batch_size": 50},
@@ -115,11 +115,15 @@ def jobs(names: list[str], seeds: int, is_quick: bool) -> list[dict[str, Any]]:
 
 
 def table(lines: list[dict[str, Any]]) -> str:
-    """Sizes and likelihoods by set: over seeds, with other settings, and the best of the sweep."""
+    """Sizes and likelihoods by set: over seeds, with other settings, and the best of the sweep.
+
+    *Spread* is the largest size over the smallest, by seeds and starts; *cost* the time of a fit
+    over that of an average one of the sweep.
+    """
     studies = [s for s in VARIED if any(one["study"] == s for one in lines)]
-    text = "| data | sizes by seed | validation rows | best of the sweep (units) |"
+    text = "| data | sizes by seed | spread | validation rows | best of the sweep (units) | cost |"
     text += "".join(f" {study} |" for study in studies) + "\n"
-    text += "| --- " * (4 + len(studies)) + "|\n"
+    text += "| --- " * (6 + len(studies)) + "|\n"
     for name in (*MADE, *SETS):
         mine = [one for one in lines if one["data"] == name]
         seeds = sorted((x for x in mine if x["study"] == "seeds"), key=lambda one: one["seed"])
@@ -128,11 +132,15 @@ def table(lines: list[dict[str, Any]]) -> str:
         sweep = [x for x in mine if x["study"] == "sweep" and "score" in x]
         best = max(sweep, key=lambda one: one["score"], default=None)
         by_study = {x["study"]: x for x in mine if x["study"] in studies}
+        sizes = [x["size"] for x in mine if x["study"] == "seeds" or "begun" in x["study"]]
+        times = [np.mean([one["seconds"] for one in part]) for part in (seeds, sweep) if part]
         cells = [
             name,
             ", ".join(str(one["size"]) for one in seeds),
+            f"{max(sizes) / min(sizes):.2f} ({len(sizes)})",
             ", ".join(_score(one) for one in seeds),
             "" if best is None else f"{_score(best)} ({best['units']})",
+            f"{times[0] / times[1]:.1f}" if len(times) == 2 else "",
             *(
                 f"{by_study[s]['size']}, {_score(by_study[s])}" if s in by_study else ""
                 for s in studies
@@ -143,7 +151,10 @@ def table(lines: list[dict[str, Any]]) -> str:
 
 
 def _score(one: dict[str, Any]) -> str:
-    return f"{one['score']:.2f}".replace("-", "−") if "score" in one else "refused"
+    """The score, and the lower end of its bracket."""
+    if "score" not in one:
+        return "refused"
+    return f"{one['score']:.2f} ({one['bracket'][0]:.2f})".replace("-", "−")
 
 
 def draw(lines: list[dict[str, Any]], path: Path) -> None:

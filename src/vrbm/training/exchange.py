@@ -182,7 +182,8 @@ class Exchange:
             curve=search.curve.measured(search.size, value),
             is_significant=search.is_significant or bool(gain > SIGNIFICANT * error),
         )
-        if len(search.curve.sizes) < self.plan.levels:
+        is_noise = not search.is_significant and 1 in search.curve.sizes
+        if len(search.curve.sizes) < self.plan.levels and not is_noise:
             return replace(search, size=self.next_size(search))
         search = replace(search, size=self.found(search))
         if not search.is_significant:
