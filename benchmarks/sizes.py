@@ -6,8 +6,8 @@ Each line of FOLDER/sizes.jsonl is a fit to the training rows of a set, scored o
 rows; what is there is not done again. The studies:
 
 - seeds: defaults, with N seeds;
-- units to begin with (16, 64, 256, 512), the rate times and divided by 3, batches of 50 and 500,
-  half and a quarter of the rows: each with a seed of its own;
+- units to begin with (16, 64, 256, 512), early stopping by the validation rows, the rate times and
+  divided by 3, batches of 50 and 500, half and a quarter of the rows: each with a seed of its own;
 - planted: 1, 5, 10, 20 and 40 factors of six noisy columns each, independent columns, copies of a
   bit;
 - sweep: ordinary RBMs of 16 to 512 units with early stopping by the validation rows.
@@ -41,6 +41,7 @@ VARIED: dict[str, dict[str, Any]] = {
     "begun with 512": {"first_hidden": 512},
     "begun with 64": {"first_hidden": 64},
     "begun with 256": {"first_hidden": 256},
+    "early stopping": {"early_stopping": True},
     "rate ÷ 3": {"rate": 1 / 3},
     "rate × 3": {"rate": 3.0},
     "batches of 50": {"batch_size": 50},
