@@ -194,7 +194,7 @@ def _draw_sweep(lines: list[dict[str, Any]], real: list[str], right: Any) -> Non
                 right.annotate(name, (chosen[0]["size"], gaps[0]), fontsize=7)
     right.axhline(0, color="0.8", zorder=0)
     right.set(
-        xscale="log", ylim=(-1.5, 0.5), xlabel="units", ylabel="nats beside the best of the sweep"
+        xscale="log", ylim=(-1.5, 0.7), xlabel="units", ylabel="nats beside the best of the sweep"
     )
 
 
