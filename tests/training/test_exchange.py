@@ -95,6 +95,9 @@ def test_noise_has_no_units() -> None:
     rows = (np.random.RandomState(0).rand(1000, 20) < 0.3).astype(np.float32)
     found = VRBM(64, random_state=0).fit(rows)
     assert found.n_hidden_ == 1
+    searched = sum(one["is_search"] for one in found.history_)
+    # Layers of 32, 8, 2 and 1 units are tried; the one that is kept takes as long as each.
+    assert searched == 4 * (found.n_iter_ - searched)
     # The best direction of noise gains about N/n = 0.02 nats on the rows that it was found on.
     assert found.unit_earnings_[0] < 0.06
 
@@ -199,7 +202,7 @@ def test_the_first_size_does_not_matter(first: int) -> None:
     assert found.n_hidden_ == 5
 
 
-@pytest.mark.parametrize("epochs", [1, 4])
+@pytest.mark.parametrize("epochs", [1, 2, 4])
 def test_more_epochs_are_asked_for(epochs: int) -> None:
     with pytest.warns(exchange.SizeWarning, match="too short"):
         VRBM(64, n_iter=epochs, random_state=0).fit(factors(2, 1000))

@@ -111,8 +111,9 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
         models; without max_hidden it is at least {LEAST_PRICE}. Or another potential such as
         vrbm.Penalizing(), or a function μ(W, b).
     first_hidden : int
-        With vrbm.Reservoir(): hidden units of the first layer that is tried. The size found does
-        not depend on it; the search is shorter from a guess that is near.
+        With vrbm.Reservoir(): hidden units of the first layer that is tried. The size found
+        depends little on it (docs/limitations.md); more of the search is left from a guess that is
+        near.
     {_PARAMETERS}unit_earnings_
         With vrbm.Reservoir(): what each unit contributes, in nats a row; what the log
         pseudo-likelihood of training rows loses without it. `unit_earnings_error_` is its standard

@@ -99,7 +99,7 @@ class Config:
     with a reservoir may have; None: as many as it needs, or seven a column, at most 512."""
     first_units: int = 32
     """Units of the first layer that is tried where the run finds the size of its layer. The size
-    does not depend on it; near to it, the search is short."""
+    depends little on it (docs/limitations.md)."""
     sizing: bool = True
     """Whether a layer with the potential `Reservoir` finds its size; False: it keeps its units."""
     window: bool = True

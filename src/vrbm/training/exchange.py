@@ -222,7 +222,7 @@ class Exchange:
         sizes = search.curve.sizes
         is_rising = search.is_significant and search.curve.is_rising(self.at_none)
         is_tried = self.most in sizes
-        is_low = search.is_significant and search.size <= min(sizes) and search.size > 1
+        is_low = bool(sizes) and search.size <= min(sizes) and 1 not in sizes
         if is_rising and is_tried and search.size > FULL * self.most:
             warnings.warn(
                 f"{search.size} of at most {self.most} hidden units are needed: the data may have "

@@ -79,8 +79,7 @@ class SizeCurve:
     def smallest(self, at_none: float) -> int:
         """The smallest size such that it, and each larger one, loses no more than is allowed.
 
-        That is against a layer with `BEYOND` times as many units.
-        What is far behind it has no part in it, whether it was measured or not.
+        Each is compared with a layer of `BEYOND` times as many units.
         """
         size = max(self.sizes)
         while (smaller := self._smallest(self.least(at_none, size), at_none)) < size:
