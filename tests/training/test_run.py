@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 from safetensors import SafetensorError
 
 import vrbm
+from vrbm.data.arrays import from_array
 from vrbm.data.digits import digits
 from vrbm.files import CannotWrite
 from vrbm.lock import InUse
@@ -152,6 +153,28 @@ def test_early_stopping_remembers_what_it_saw(tmp_path):
     assert [record.epoch for record in rest] == [len(records) - 1, len(records)]
     assert_array_equal(vrbm.load(paused.model).W, vrbm.load(whole.model).W)
     assert list(paused.resume(data)) == []
+
+
+def test_early_stopping_passes_over_layers_of_a_search():
+    stop = EarlyStopping(1)
+    search = [{"error_heldout": error, "is_search": True} for error in (0.1, 0.5, 0.9)]
+    kept = [{"error_heldout": error, "is_search": False} for error in (0.6, 0.7)]
+    assert [stop(facts) for facts in (*search, *kept)] == [False, False, False, False, True]
+
+
+def test_a_run_that_ended_before_all_epochs_writes_its_model_when_it_is_resumed(tmp_path):
+    """On noise the search ends at once; the records may have been lost with the model."""
+    random = np.random.default_rng(0)
+    data = from_array(random.integers(0, 2, (400, 8)).astype(np.int8), name="noise")
+    model = model_of(data, visible=vrbm.Binary(), hidden=vrbm.Binary(), potential=vrbm.Reservoir())
+    run = Run(tmp_path / "run")
+    last = list(run.begin(model, data, Config(epochs=54, looks=0), KEY, every_seconds=0.0))[-1]
+    assert last.is_last
+    assert last.epoch < 54
+    run.model.unlink()
+    run.records.write_text("")
+    assert list(run.resume(data)) == []
+    assert_array_equal(vrbm.load(run.model).W, last.state.model.W)
 
 
 def test_early_stopping_needs_a_figure(tmp_path):
