@@ -6,8 +6,8 @@ Each line of FOLDER/sizes.jsonl is a fit to the training rows of a set, scored o
 rows; what is there is not done again. The studies:
 
 - seeds: defaults, with N seeds;
-- units to begin with (16, 64, 256, 512), early stopping by the validation rows, the rate times and
-  divided by 3, batches of 50 and 500, half and a quarter of the rows: each with a seed of its own;
+- early stopping by the validation rows, the rate times and divided by 3, batches of 50 and 500,
+  half and a quarter of the rows: each with a seed of its own;
 - planted: 1, 5, 10, 20 and 40 factors of six noisy columns each, independent columns, copies of a
   bit;
 - sweep: ordinary RBMs of 16 to 512 units with early stopping by the validation rows.
@@ -37,10 +37,6 @@ PLANTED = {f"planted {k}": k for k in (1, 5, 10, 20, 40)}
 MADE = (*PLANTED, "independent", "copies")
 SWEEP = (16, 32, 64, 128, 256, 512)
 VARIED: dict[str, dict[str, Any]] = {
-    "begun with 16": {"first_hidden": 16},
-    "begun with 512": {"first_hidden": 512},
-    "begun with 64": {"first_hidden": 64},
-    "begun with 256": {"first_hidden": 256},
     "early stopping": {"early_stopping": True},
     "rate ÷ 3": {"rate": 1 / 3},
     "rate × 3": {"rate": 3.0},
@@ -118,8 +114,8 @@ def jobs(names: list[str], seeds: int, is_quick: bool) -> list[dict[str, Any]]:
 def table(lines: list[dict[str, Any]]) -> str:
     """Sizes and likelihoods by set: over seeds, with other settings, and the best of the sweep.
 
-    *Spread* is the largest size over the smallest, by seeds and starts; *cost* the time of a fit
-    over that of an average one of the sweep.
+    *Spread* is the largest size over the smallest, by seeds; *cost* the time of a fit over that of
+    an average one of the sweep.
     """
     studies = [s for s in VARIED if any(one["study"] == s for one in lines)]
     text = "| data | sizes by seed | spread | validation rows | best of the sweep (units) | cost |"
@@ -133,7 +129,7 @@ def table(lines: list[dict[str, Any]]) -> str:
         sweep = [x for x in mine if x["study"] == "sweep" and "score" in x]
         best = max(sweep, key=lambda one: one["score"], default=None)
         by_study = {x["study"]: x for x in mine if x["study"] in studies}
-        sizes = [x["size"] for x in mine if x["study"] == "seeds" or "begun" in x["study"]]
+        sizes = [x["size"] for x in seeds]
         times = [np.mean([one["seconds"] for one in part]) for part in (seeds, sweep) if part]
         cells = [
             name,

@@ -346,13 +346,14 @@ def test_the_rate_is_a_product_of_the_schedules_of_optax():
     assert_allclose(optimizer.rates(steps, 40), expected, rtol=1e-6, atol=1e-12)
 
 
-def test_a_search_has_its_own_rate_and_the_schedule_of_a_run():
+def test_a_search_has_its_own_rate_and_a_slow_rise():
     optimizer = Optimizer(learning_rate=0.5).resolved(2.0, finds_size=True)
-    ordinary = Optimizer(learning_rate=0.5).resolved(2.0, finds_size=False)
+    ordinary = Optimizer(learning_rate=0.5, warm_up=0.1).resolved(2.0, finds_size=False)
     assert ordinary.search_rate is None
-    steps = np.arange(20)
-    assert_allclose(optimizer.rates(steps, 20, is_search=True), 4 * ordinary.rates(steps, 20))
-    assert_allclose(optimizer.rates(steps, 20), ordinary.rates(steps, 20))
+    assert Optimizer().resolved(2.0, finds_size=False).warm_up == 0.02
+    steps = np.arange(100)
+    assert_allclose(optimizer.rates(steps, 100, is_search=True), 4 * ordinary.rates(steps, 100))
+    assert_allclose(optimizer.rates(steps, 100), ordinary.rates(steps, 100))
 
 
 def test_a_run_is_divided_into_layers_that_are_tried_and_the_training_of_one():
@@ -360,8 +361,8 @@ def test_a_run_is_divided_into_layers_that_are_tried_and_the_training_of_one():
         KEY, 4, 4, visible=vrbm.Binary(), hidden=vrbm.Binary(), potential=vrbm.Reservoir()
     )
     config = Config(batch_size=50).resolved(model, 1000)
-    assert config.plan == Plan(16, 80, (160, 320), 400)
-    assert config.n_epochs == 16 * 80 + 160 + 320 + 400
+    assert config.plan == Plan(12, 80, (160, 320), 400)
+    assert config.n_epochs == 12 * 80 + 160 + 320 + 400
     assert Config(epochs=5, batch_size=50).resolved(model, 1000).plan == Plan(3, 1, (), 2)
     for epochs in range(1, 90):
         plan = Config(epochs=epochs, batch_size=50).resolved(model, 1000).plan

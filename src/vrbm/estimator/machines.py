@@ -110,10 +110,6 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
         the price of each unit in nats, p(z|v) ∝ e^(−μz) Π (1 + e^(x_a)): larger ones make smaller
         models; without max_hidden it is at least {LEAST_PRICE}. Or another potential such as
         vrbm.Penalizing(), or a function μ(W, b).
-    first_hidden : int
-        With vrbm.Reservoir(): hidden units of the first layer that is tried. The size found
-        depends little on it (docs/limitations.md); more of the search is left from a guess that is
-        near.
     {_PARAMETERS}unit_earnings_
         With vrbm.Reservoir(): what each unit contributes, in nats a row; what the log
         pseudo-likelihood of training rows loses without it. `unit_earnings_error_` is its standard
@@ -127,7 +123,6 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
         max_hidden: int | None = None,
         *,
         potential: Any = None,
-        first_hidden: int = DEFAULT.first_units,
         n_iter: int | None = DEFAULT.epochs,
         learning_rate: float | None = DEFAULT.optimizer.learning_rate,
         batch_size: int | None = DEFAULT.batch_size,
@@ -142,7 +137,6 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
     ) -> None:
         self.max_hidden = max_hidden
         self.potential = potential
-        self.first_hidden = first_hidden
         self.n_iter = n_iter
         self.learning_rate = learning_rate
         self.batch_size = batch_size
@@ -199,8 +193,7 @@ class VRBM(Machine):  # noqa: D101 (a formatted docstring)
 
     def _config(self) -> Config:
         most = None if self.max_hidden is None else checks.count("max_hidden", self.max_hidden)
-        first = checks.count("first_hidden", self.first_hidden)
-        return replace(super()._config(), max_units=most, first_units=first)
+        return replace(super()._config(), max_units=most)
 
 
 class RBM(Machine):  # noqa: D101

@@ -22,9 +22,9 @@ from vrbm.training.source import as_dataset
 from vrbm.training.tempered import Tempered
 from vrbm.typing import RandomKey, Visible
 
-KIND = "vrbm checkpoint 6"
+KIND = "vrbm checkpoint 7"
 #: Their models can be read, but their states cannot be resumed.
-EARLIER = tuple(f"vrbm checkpoint {number}" for number in range(1, 6))
+EARLIER = tuple(f"vrbm checkpoint {number}" for number in range(1, 7))
 #: With what the names of arrays begin that a run may go back to after a look.
 KEPT = ".kept."
 #: The correlation of chains that do not move, to which every phase that can adapt does.

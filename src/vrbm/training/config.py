@@ -23,7 +23,7 @@ CHAINS = Tempered(k=2, on_demand=True)
 FEWEST_EPOCHS, FEWEST_STEPS, MOST_EPOCHS = 50, 8000, 1000
 #: A run that finds the size of its layer: layers that are tried for it, how many times longer than
 #: each of them layers of the size found are tried in turn, and the one that is kept is trained.
-LEVELS, TRIED, TRAINED = 16, (2, 4), 5
+LEVELS, TRIED, TRAINED = 12, (2, 4), 5
 #: The length of the whole, in those of a level.
 IN_LEVELS = LEVELS + sum(TRIED) + TRAINED
 #: The fewest epochs without a better look that are waited for.
@@ -55,7 +55,7 @@ class Config:
     """
 
     epochs: int | None = None
-    """Passes over the data; None: 50, or as many as make 8,000 steps, at most 1,000; 5.4 times as
+    """Passes over the data; None: 50, or as many as make 8,000 steps, at most 1,000; 4.6 times as
     many, at most, where the run finds the size of its layer first."""
     batch_size: int | None = None
     """Rows in a step; None: a twentieth of the rows, from 10 to 100. The rows that fill no batch
@@ -97,9 +97,6 @@ class Config:
     max_units: int | None = None
     """The most units that a layer without an end may come to store, or that a layer in exchange
     with a reservoir may have; None: as many as it needs, or seven a column, at most 512."""
-    first_units: int = 32
-    """Units of the first layer that is tried where the run finds the size of its layer. The size
-    depends little on it (docs/limitations.md)."""
     sizing: bool = True
     """Whether a layer with the potential `Reservoir` finds its size; False: it keeps its units."""
     window: bool = True
@@ -150,7 +147,6 @@ class Config:
             )
         if checks.number("seed_scale", self.seed_scale, 0.0) == 0:
             raise ValueError("seed_scale is 0: new units would never move; pass a small number.")
-        checks.count("first_units", self.first_units)
         if self.max_units is not None:
             checks.count("max_units", self.max_units)
 

@@ -35,6 +35,8 @@ from vrbm.typing import Field, RandomKey
 
 #: Rows that are held out: a part of all, at most so many; below so few, training rows serve.
 HELD_OUT, MOST_HELD_OUT, FEWEST_HELD_OUT = 0.2, 2000, 10
+#: Units of the first layer that is tried.
+FIRST = 32
 #: Rows by which contributions of units, and their first directions, are found.
 RANKED_BY, SEEDED_BY = 1000, 5000
 #: Standard deviation of the log-odds of a new unit over rows, and what of its weights is chance.
@@ -51,8 +53,12 @@ SIGNIFICANT = 3.0
 TAIL = 10.0
 #: The part of the most units from which on there may have been too few.
 FULL = 0.9
+#: A curve through fewer values does not tell a size.
+FEWEST_LEVELS = 3
 #: Bias of a 0/1 unit that is off, and the largest weight of a unit that is not in use.
 OFF, UNUSED = -30.0, 1e-5
+#: The most units, in those of a column, that begin along the correlations of one column.
+ALONE = 0.5
 #: The fewest units stored. To compile for another number takes longer than to compute with more.
 FEWEST = 128
 # Reserved fold_in constant of the keys of births.
@@ -109,8 +115,6 @@ class Exchange:
     independent: np.ndarray
     """their log-likelihoods under independent columns, (m,)"""
     plan: Plan
-    first_units: int
-    """units of the first layer"""
     most: int
     """the most units"""
 
@@ -144,7 +148,6 @@ class Exchange:
             trained=trained,
             independent=independent_columns(shares, judged_shares),
             plan=config.plan,
-            first_units=min(config.first_units, most),
             most=most,
         )
 
@@ -163,9 +166,10 @@ class Exchange:
         return self.begun(carry, rule, new.size, random), new
 
     def _first(self) -> Search:
+        size = min(FIRST, self.most)
         if self.plan.levels == 0:
-            return Search(self.first_units, 0, self.plan.training, is_over=True)
-        return Search(self.first_units, 0, self.plan.level)
+            return Search(size, 0, self.plan.training, is_over=True)
+        return Search(size, 0, self.plan.level)
 
     def _next(self, model: GrandCanonicalRBM, search: Search) -> Search:
         """What follows the layer that was trained: another, the one found, or the last."""
@@ -222,7 +226,7 @@ class Exchange:
         sizes = search.curve.sizes
         is_rising = search.is_significant and search.curve.is_rising(self.at_none)
         is_tried = self.most in sizes
-        is_low = bool(sizes) and search.size <= min(sizes) and 1 not in sizes
+        is_low = search.size <= min(sizes, default=0) and 1 not in sizes
         if is_rising and is_tried and search.size > FULL * self.most:
             warnings.warn(
                 f"{search.size} of at most {self.most} hidden units are needed: the data may have "
@@ -231,7 +235,7 @@ class Exchange:
                 SizeWarning,
                 stacklevel=2,
             )
-        elif not sizes or is_low or (is_rising and not is_tried):
+        elif len(sizes) < FEWEST_LEVELS or is_low or (is_rising and not is_tried):
             warnings.warn(
                 f"the run was too short to find the size of its layer: {search.size} hidden units "
                 "were tried, and more or fewer may do better. Allow more epochs (n_iter of an "
@@ -295,6 +299,8 @@ def births(rows: np.ndarray, units: int, random: np.random.RandomState) -> np.nd
     From independent columns, which a level begins with, these are what the model lacks of the data
     (n, N). Directions of single columns keep apart what is independent; mixtures of all of them
     would have to be disentangled by training. The first columns chosen stand for most others.
+    Units beyond one for two columns have random directions with these correlations: units that are
+    alike move as one, and a large layer of them overshoots.
     """
     deviations = rows.std(axis=0)
     # A constant column has no correlations.
@@ -302,13 +308,16 @@ def births(rows: np.ndarray, units: int, random: np.random.RandomState) -> np.nd
     scaled = (rows - rows.mean(axis=0)) / deviations
     correlations = scaled.T @ scaled / len(rows)
     columns = len(correlations)
-    chosen = np.resize(representatives(correlations, min(units, columns)), units)
+    chosen = representatives(correlations, min(units, int(np.ceil(ALONE * columns))))
     chance = SIGNIFICANT / np.sqrt(len(rows))
     correlations = np.sign(correlations) * np.maximum(np.abs(correlations) - chance, 0)
     np.fill_diagonal(correlations, 1)
-    W = correlations[chosen] * random.choice([-1.0, 1.0], (units, 1))
+    W = correlations[chosen] * random.choice([-1.0, 1.0], (len(chosen), 1))
     W += CHANCE * random.standard_normal(W.shape) / np.sqrt(columns)
-    return np.asarray(W / deviations)
+    values, vectors = np.linalg.eigh(correlations)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    mixed = random.standard_normal((units - len(chosen), columns)) @ root.T
+    return np.asarray(np.concatenate([W, mixed]) / deviations)
 
 
 def representatives(correlations: np.ndarray, count: int) -> np.ndarray:

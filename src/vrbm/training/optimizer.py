@@ -16,6 +16,10 @@ import optax
 from vrbm.model import checks
 from vrbm.typing import Scalar
 
+#: `warm_up` of a run, and of each layer of one that finds its size: large layers, whose units begin
+#: alike, overshoot without, and come out better or worse by chance.
+WARM_UP, SLOW_WARM_UP = 0.02, 0.1
+
 
 def paper_momentum(momentum: float | Scalar) -> optax.GradientTransformation:
     r"""∇^(α) = β ∇^(α−1) + (1 − β) ∂ with ∇^(−1) = 0, as the paper starts it [a_CDupdate]."""
@@ -42,8 +46,9 @@ class Optimizer:
     with the error that it has left, so that ε → 0 needs ever larger steps."""
     clip_norm: float | None = None
     """Largest norm of the whole gradient; None: no limit."""
-    warm_up: float = 0.02
-    """Fraction of the training in which the rate first rises linearly to its value."""
+    warm_up: float | None = None
+    """Fraction of the training in which the rate first rises linearly to its value; None: a
+    fiftieth, and a tenth for each layer where the run finds the size."""
 
     @classmethod
     def paper(
@@ -58,7 +63,8 @@ class Optimizer:
         if not 0 <= checks.number("momentum", self.momentum) < 1:
             raise ValueError(f"momentum is {self.momentum}: pass a number from 0 up to below 1.")
         for name in ("decay_from", "warm_up"):
-            if not 0 <= checks.number(name, value := getattr(self, name)) <= 1:
+            value = getattr(self, name)
+            if value is not None and not 0 <= checks.number(name, value) <= 1:
                 raise ValueError(f"{name} is {value}: pass a fraction from 0 to 1.")
         if self.search_rate is not None:
             checks.number("search_rate", self.search_rate, 0.0)
@@ -81,12 +87,16 @@ class Optimizer:
         if finds_size:
             own = default_rate if self.rule == "sgd" else rate
             search_rate = own if self.search_rate is None else self.search_rate
-        return replace(self, learning_rate=rate, search_rate=search_rate)
+        warm_up = self.warm_up
+        if warm_up is None:
+            warm_up = SLOW_WARM_UP if finds_size else WARM_UP
+        return replace(self, learning_rate=rate, search_rate=search_rate, warm_up=warm_up)
 
     def rates(self, steps: Any, total: int, is_search: bool = False) -> Any:
         """γ at these steps, counted from 0, of the `total` steps of a layer; in float64."""
         rate = self.search_rate if is_search else self.learning_rate
         assert rate is not None, "Config.resolved chooses a rate"
+        assert self.warm_up is not None, "Config.resolved chooses it"
         steps = np.asarray(steps, np.float64)
         begin = int(self.decay_from * total)
         rise = int(self.warm_up * total)
