@@ -11,6 +11,7 @@ __all__ = [
     "RBM",
     "VRBM",
     "Binary",
+    "Categorical",
     "Constant",
     "Custom",
     "FixedSize",
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from vrbm.estimator import RBM, VRBM
     from vrbm.model import (
         Binary,
+        Categorical,
         Constant,
         Custom,
         FixedSize,

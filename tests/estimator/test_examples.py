@@ -31,7 +31,7 @@ def example(monkeypatch, tmp_path):
 
 
 def test_every_example_is_run_here():
-    others = {"digits_data", "mnist_likelihood"}
+    others = {"digits_data", "mnist_likelihood", "potts_bonds"}
     assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SETTINGS, *others}
 
 
@@ -43,6 +43,11 @@ def test_likelihood_example(example, capsys):
     assert -10 < lower <= upper < -4
     assert "test" in capsys.readouterr().out
     assert Path("mnist_likelihood.safetensors").exists()
+
+
+def test_bonds_example(example, capsys):
+    example("potts_bonds").main(epochs=23)
+    assert "a bond is stronger than another pair with probability" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -71,6 +76,14 @@ def test_one_self_sizing_machine_against_a_sweep(example):
     print(f"one VRBM {seconds:.0f} s, the sweep {sweep:.0f} s")
     assert accuracy >= max(other for other, _ in results.values())
     assert seconds < sweep
+
+
+@pytest.mark.slow
+def test_a_planted_potts_model_is_found(example):
+    """Ten bonds of five colours: a matrix of rank four each."""
+    size, auc = example("potts_bonds").main()
+    assert auc >= 0.95
+    assert 36 <= size <= 44
 
 
 @pytest.mark.slow

@@ -5,13 +5,14 @@ import numpy as np
 import vrbm
 from tests.model.oracle import POTENTIALS, UNITS
 
-PAIRS = [(visible, hidden) for visible in UNITS for hidden in UNITS]
+PAIRS = [(visible, hidden) for visible in UNITS for hidden in ("spin", "binary")]
 
 
 def random_model(
     visible="spin", hidden="spin", potential="absorbed", *, seed=0, n=8, k=6, scale=1.0
 ):
     rng = np.random.default_rng(seed)
+    n *= len(UNITS[visible][1][0])
     return vrbm.GrandCanonicalRBM(
         scale * rng.normal(size=(k, n)),
         rng.normal(size=k),

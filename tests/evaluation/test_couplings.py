@@ -2,12 +2,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import vrbm
 from tests.evaluation.hand_made import ising_rbm
 from tests.model.oracle import POTENTIALS
 from vrbm.data import ising
-from vrbm.evaluation.couplings import effective_couplings, leading_couplings, neighbour_score
+from vrbm.evaluation.couplings import (
+    effective_couplings,
+    leading_couplings,
+    neighbour_score,
+    unit_couplings,
+)
 
 
 def random_model(visible=None, hidden=None, potential=None, n=6, k=5, scale=0.7, seed=0):
@@ -187,8 +193,24 @@ def test_a_random_matrix_scores_as_chance():
     assert abs(neighbour_score(S, 8).auc - 0.5) < 4 * 0.027
 
 
+def test_strengths_between_units_are_norms_of_couplings():
+    """Against couplings of all pairs of choices, made free of sums by hand."""
+    model = random_model(vrbm.Categorical(3), vrbm.Binary(), n=12)
+    W = np.asarray(model.W).reshape(-1, 4, 3)
+    J = np.einsum("aik,ajl->ijkl", W, W) / 4
+    J -= J.mean(axis=2, keepdims=True)
+    J -= J.mean(axis=3, keepdims=True)
+    expected = np.sqrt((J**2).sum(axis=(2, 3)))
+    np.fill_diagonal(expected, 0)
+    assert_allclose(unit_couplings(model), expected, rtol=1e-10)
+    two = random_model(vrbm.Spin(), vrbm.Binary())
+    assert_allclose(unit_couplings(two), 2 * abs(leading_couplings(two).pairs), rtol=1e-10)
+
+
 def test_complaints():
     model = random_model()
+    with pytest.raises(ValueError, match="take unit_couplings"):
+        effective_couplings(random_model(vrbm.Categorical(3)))
     with pytest.raises(ValueError, match="the limit is 20"):
         effective_couplings(random_model(n=21))
     with pytest.raises(ValueError, match="rest is None"):

@@ -189,7 +189,7 @@ def test_truth_lies_where_it_is_said_to_be():
 def test_calibration():
     """20 models of each potential and pair of unit types: errors cover as often as they should.
 
-    960 deviations of each side. The number within one, two and three errors is binomial if the
+    1,440 deviations of each side. The number within one, two and three errors is binomial if the
     deviations are normal. The limits are quantiles of 1e-4, with 1% allowed for tails that are
     not normal; a right program fails about once in 1,000 times.
     """

@@ -9,7 +9,7 @@ from scipy.stats import chi2
 
 import vrbm
 from tests.evaluation.small import PAIRS, random_model
-from tests.model.oracle import POTENTIALS
+from tests.model.oracle import POTENTIALS, counts_of
 from vrbm.evaluation import annealing
 from vrbm.evaluation.path import Path, fields_of_mean, path
 from vrbm.training import window
@@ -45,21 +45,22 @@ def test_path_is_the_tempered_model(unit, potential):
 
 
 @pytest.mark.parametrize(
-    ("units", "potential"), list(zip(PAIRS, ["absorbed", "fixed", "local", "kept"], strict=True))
+    ("units", "potential"),
+    [*zip(PAIRS, ["absorbed", "fixed", "local", "kept", "constant", "fixed"], strict=True)],
 )
 def test_a_step_leaves_the_tempered_model_invariant(units, potential):
     """χ² of 100,000 exact draws after a step; each case fails by chance once in a million."""
     model = random_model(*units, potential, n=3, k=3, seed=1)
-    walk = path(model, BASE[:3])
+    walk = path(model, np.resize(BASE, model.n_visible))
     beta = jnp.asarray(0.6)
     at = tempered(window.narrow(model, model.prices(), 3), beta, walk.base)
     p = np.asarray(vrbm.exact.visible_probabilities(at))
-    states = vrbm.exact.states(model.visible, 3)
-    v = states[np.random.default_rng(0).choice(8, 100_000, p=p)]
+    states = vrbm.exact.states(model.visible, model.n_visible)
+    v = states[np.random.default_rng(0).choice(len(p), 100_000, p=p)]
     step = jax.jit(lambda v, key: walk.step(walk.fields(v), beta, key))
     new = np.asarray(step(jnp.asarray(v), jax.random.key(2)))
-    counts = np.bincount(np.searchsorted(model.visible.states, new) @ [4, 2, 1], minlength=8)
-    assert ((counts - 1e5 * p) ** 2 / (1e5 * p)).sum() < chi2.ppf(1 - 1e-6, 7)
+    counts = counts_of(states, new)
+    assert ((counts - 1e5 * p) ** 2 / (1e5 * p)).sum() < chi2.ppf(1 - 1e-6, len(p) - 1)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from scipy.stats import chi2
 
 import vrbm
 from tests.evaluation.small import random_model
+from tests.model.oracle import counts_of
 from vrbm.evaluation.sampling import sample
 
 N = 5_000
@@ -17,11 +18,11 @@ NAN = np.nan
 
 def compare(model, drawn, clamp=(NAN, NAN, NAN)):
     """χ² of samples against p(v_free | v_clamped); fails by chance once in a million."""
-    states = vrbm.exact.states(model.visible, 3)
+    states = vrbm.exact.states(model.visible, model.n_visible)
     p = np.asarray(vrbm.exact.visible_probabilities(model))
     p = np.where(((states == clamp) | np.isnan(clamp)).all(axis=1), p, 0)
     p /= p.sum()
-    counts = np.bincount(np.searchsorted(model.visible.states, drawn) @ [4, 2, 1], minlength=8)
+    counts = counts_of(states, drawn)
     assert counts[p == 0].sum() == 0
     expected = len(drawn) * p[p > 0]
     statistic = ((counts[p > 0] - expected) ** 2 / expected).sum()
@@ -90,3 +91,15 @@ def test_bad_arguments(settings, message):
     plain = sampling.sample.__wrapped__ if settings.get("method") else sampling.sample
     with pytest.raises(ValueError, match=message):
         plain(random_model(n=3, k=3), 5, KEY, **settings)
+
+
+def test_categorical_units_are_clamped_whole():
+    model = random_model("three colours", "binary", n=3, k=3)
+    clamp = np.array([NAN] * 3 + [0.0, 1.0, 0.0] + [NAN] * 3)
+    compare(model, sample(model, N, KEY, clamp=clamp, steps=20), clamp)
+    for wrong, sentence in (
+        ([1.0, NAN, NAN] + [NAN] * 6, "fixes some of the 3 values"),
+        ([1.0, 1.0, 0.0] + [NAN] * 6, "clamp has values that sum to 2 in row 0, site 0"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            sample(model, 5, KEY, clamp=wrong)

@@ -7,7 +7,19 @@ import numpy as np
 import vrbm
 
 SPIN, BINARY = (-1.0, 1.0), (0.0, 1.0)
-UNITS = {"spin": (vrbm.Spin, SPIN), "binary": (vrbm.Binary, BINARY)}
+#: The package's type, and the values of one unit in each of its states.
+UNITS = {
+    "spin": (vrbm.Spin, [(s,) for s in SPIN]),
+    "binary": (vrbm.Binary, [(s,) for s in BINARY]),
+    "three colours": (lambda: vrbm.Categorical(3), [(1, 0, 0), (0, 1, 0), (0, 0, 1)]),
+}
+
+
+def counts_of(states, rows):
+    """How often each of the states, rows (…, n), is among other rows."""
+    numbers = {tuple(row): index for index, row in enumerate(np.asarray(states).tolist())}
+    found = [numbers[tuple(row)] for row in np.asarray(rows).tolist()]
+    return np.bincount(found, minlength=len(numbers))
 
 
 def log_sum(states, x):
@@ -57,14 +69,16 @@ POTENTIALS = {
 
 
 class Oracle:
-    """A random small model, and the same in the package."""
+    """A random small model of n visible and k hidden units, and the same in the package."""
 
     def __init__(self, visible="spin", hidden="spin", potential="absorbed", n=3, k=3, seed=0):
         rng = np.random.default_rng(seed)
-        self.n, self.k = n, k
-        self.W, self.b, self.c = rng.normal(size=(k, n)), rng.normal(size=k), rng.normal(size=n)
-        visible_unit, self.v_states = UNITS[visible]
-        hidden_unit, self.h_states = UNITS[hidden]
+        visible_unit, self.choices = UNITS[visible]
+        self.n, self.k = n * len(self.choices[0]), k
+        self.W, self.b = rng.normal(size=(k, self.n)), rng.normal(size=k)
+        self.c = rng.normal(size=self.n)
+        hidden_unit, h_choices = UNITS[hidden]
+        self.h_states = [state for (state,) in h_choices]
         given, self.mu, self.absorbed, self.all_sizes = POTENTIALS[potential]
         self.model = vrbm.GrandCanonicalRBM(
             self.W, self.b, self.c, visible_unit(), hidden_unit(), given
@@ -84,7 +98,8 @@ class Oracle:
 
     def enumerate(self):
         """Rows (v, h padded with 0, z, weight), for every state of the model."""
-        self.v = np.array(list(product(self.v_states, repeat=self.n)))
+        sites = self.n // len(self.choices[0])
+        self.v = np.array([np.ravel(v) for v in product(self.choices, repeat=sites)], float)
         rows = []
         for index, v in enumerate(self.v):
             for z in range(1 if self.all_sizes else self.k, self.k + 1):

@@ -15,7 +15,7 @@ from tests.model.oracle import POTENTIALS, Oracle
 from vrbm.model import exact
 
 FEW_POTENTIALS = ("absorbed", "fixed", "local")
-PAIRS = [(v, h) for v in ("spin", "binary") for h in ("spin", "binary")]
+PAIRS = [(v, h) for v in ("spin", "binary", "three colours") for h in ("spin", "binary")]
 
 
 CASES = [(v, h, p) for v, h in PAIRS for p in POTENTIALS]

@@ -46,10 +46,13 @@ def exact_gradient(model, rows, weights):
     return jax.tree.map(jnp.subtract, average(weights), average(p))
 
 
-@pytest.mark.parametrize("potential", POTENTIALS)
-def test_gradient_is_that_of_the_exact_likelihood(potential):
-    oracle = Oracle("spin", "binary", potential, n=3, k=3, seed=5)
-    q = np.random.default_rng(0).dirichlet(np.ones(8))
+@pytest.mark.parametrize(
+    ("visible", "potential"),
+    [*(("spin", name) for name in POTENTIALS), ("three colours", "kept")],
+)
+def test_gradient_is_that_of_the_exact_likelihood(visible, potential):
+    oracle = Oracle(visible, "binary", potential, n=3, k=3, seed=5)
+    q = np.random.default_rng(0).dirichlet(np.ones(len(oracle.v)))
     log_likelihood = lambda m: q @ vrbm.exact.log_probability(m, oracle.v)  # noqa: E731
     expected = jax.jit(jax.grad(log_likelihood))(eqx_arrays(oracle.model))
     computed = exact_gradient(oracle.model, oracle.v, q)

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chi2
 
 import vrbm
-from tests.model.oracle import POTENTIALS, Oracle
+from tests.model.oracle import POTENTIALS, Oracle, counts_of
 from vrbm.training import Gibbs, MeanField, Persistent, Tempered, window
 from vrbm.training.tempered import Replicas, tempered
 
@@ -22,27 +22,33 @@ def priced(model):
 
 def statistic(v, model, p, states):
     """χ² of the counts of v against p."""
-    digits = np.searchsorted(model.visible.states, np.asarray(v)) @ [4, 2, 1]
-    counts = np.bincount(digits, minlength=len(states))
+    counts = counts_of(states, v)
     return ((counts - len(v) * p) ** 2 / (len(v) * p)).sum()
 
 
 THRESHOLD = chi2.ppf(1 - 1e-6, 7)
 
 
-@pytest.mark.parametrize("potential", POTENTIALS)
-@pytest.mark.parametrize("units", ["spin", "binary"])
-def test_sampled_phases_leave_the_model_invariant(potential, units):
+@pytest.mark.parametrize(
+    ("visible", "hidden", "potential"),
+    [
+        *((units, units, name) for units in ("spin", "binary") for name in POTENTIALS),
+        ("three colours", "binary", "kept"),
+    ],
+)
+def test_sampled_phases_leave_the_model_invariant(visible, hidden, potential):
     """Exact draws stay exact draws. Each of the cases fails by chance once in a million."""
-    oracle = Oracle(units, units, potential, seed=4)
+    oracle = Oracle(visible, hidden, potential, seed=4)
+    states = len(oracle.v)
+    threshold = chi2.ppf(1 - 1e-6, states - 1)
     model = priced(oracle.model)
     p = np.asarray(vrbm.exact.visible_probabilities(oracle.model))
     key = jax.random.key(5)
-    v = jnp.asarray(oracle.v)[jax.random.choice(key, 8, (CHAINS,), p=jnp.asarray(p))]
+    v = jnp.asarray(oracle.v)[jax.random.choice(key, states, (CHAINS,), p=jnp.asarray(p))]
     _, info = jax.jit(Gibbs(2))(model, None, v, key)
-    assert statistic(info.v, model, p, oracle.v) < THRESHOLD
+    assert statistic(info.v, model, p, oracle.v) < threshold
     state, info = jax.jit(Persistent(3, CHAINS))(model, v, v[:10], key)
-    assert statistic(state, model, p, oracle.v) < THRESHOLD
+    assert statistic(state, model, p, oracle.v) < threshold
 
 
 @pytest.mark.parametrize("potential", ["absorbed", "kept", "constant", "fixed", "local"])

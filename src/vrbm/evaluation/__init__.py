@@ -1,7 +1,12 @@
 """What a model has learned: errors, sizes, couplings, observables, mixing."""
 
 from vrbm.evaluation.adversarial import adversarial_accuracy
-from vrbm.evaluation.couplings import effective_couplings, leading_couplings, neighbour_score
+from vrbm.evaluation.couplings import (
+    effective_couplings,
+    leading_couplings,
+    neighbour_score,
+    unit_couplings,
+)
 from vrbm.evaluation.mixing import effective_sample_size, estimate, mixing_diagnostics, split_r_hat
 from vrbm.evaluation.moments import compare_moments, pair_correlations
 from vrbm.evaluation.observables import compare_with_ising, exact_ising, ising_observables
@@ -31,5 +36,6 @@ __all__ = [
     "row_averages",
     "split_r_hat",
     "to_fixed",
+    "unit_couplings",
     "weighted_ising",
 ]

@@ -160,7 +160,7 @@ def _identity(
     model = path.model
     for array in (model.W, model.b, model.c, model.prices(), path.base):
         digest.update(f"{array.shape} {array.dtype}".encode() + np.asarray(array).tobytes())
-    units = (type(model.visible).__name__, type(model.hidden).__name__)
+    units = tuple(storage.describe_unit(unit) for unit in (model.visible, model.hidden))
     kind = (model.potential.units_are_optional, model.potential.is_unbounded)
     digest.update(f"{units} {kind}".encode())
     if model.potential.is_unbounded:

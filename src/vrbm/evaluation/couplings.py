@@ -62,6 +62,25 @@ def leading_couplings(model: GrandCanonicalRBM, z: int | None = None) -> Leading
     return LeadingCouplings(c + (mean + variance * b) @ W, pairs)
 
 
+def unit_couplings(model: GrandCanonicalRBM) -> Numbers:
+    r"""How strongly visible units act on each other, (units, units), with 0 on the diagonal.
+
+    To leading order in the weights, the choices k of unit i and l of unit j have the coupling
+    J_ij(k, l) = Γ''(0) Σ_a (w_ai·e_k)(w_aj·e_l). In the gauge in which its sums over k and over l
+    are zero, the strength is the norm √Σ_kl J_ij(k, l)². For two-valued units it is 2 |S_ij| of
+    `leading_couplings`; for categorical ones, how bonds of a Potts model are told from other pairs.
+    """
+    per_unit = model.visible.per_unit
+    choices = model.visible.choices - model.visible.choices.mean(axis=0)
+    W = np.asarray(model.W, np.float64).reshape(model.max_hidden, -1, per_unit) @ choices.T
+    variance = float(jax.grad(model.hidden.mean)(0.0))
+    # The norm of AᵀB, of matrices A and B with K rows, is √Σ (A Aᵀ)(B Bᵀ).
+    squares = np.einsum("aik,bik->iab", W, W).reshape(W.shape[1], -1)
+    strengths = variance * np.sqrt(np.maximum(squares @ squares.T, 0))
+    np.fill_diagonal(strengths, 0)
+    return np.asarray(strengths)
+
+
 @dataclass(frozen=True, eq=False)
 class EffectiveCouplings:
     """Coefficients J_A of −F(s) = Σ_A J_A Π_{i∈A} s_i over the subsets A of m units."""
@@ -128,6 +147,11 @@ def effective_couplings(
         Expand F(v, z) of this size in place of F(v).
     """
     n = model.n_visible
+    if model.visible.per_unit > 1:
+        raise ValueError(
+            f"the visible units are {model.visible}, and couplings of all orders are those of "
+            "two-valued units: pass such a model, or take unit_couplings."
+        )
     chosen = np.arange(n) if sites is None else _sites(sites, n)
     m = len(chosen)
     if m > LIMIT:

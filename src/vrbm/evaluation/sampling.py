@@ -168,4 +168,11 @@ def _clamped(
     values = np.zeros(given.shape)
     if fixed.any():
         values[fixed] = model.visible.encode(given[fixed], "clamp")
+        per_unit = model.visible.per_unit
+        by_unit = fixed.reshape(*fixed.shape[:-1], -1, per_unit)
+        if (by_unit.any(axis=-1) != by_unit.all(axis=-1)).any():
+            raise ValueError(
+                f"clamp fixes some of the {per_unit} values of a unit: pass all of them, or NaN."
+            )
+        model.visible.check("clamp", np.where(fixed, values, 1 / per_unit))
     return np.broadcast_to(fixed, shape), np.broadcast_to(values, shape)

@@ -1,6 +1,7 @@
 """The grand-canonical RBM: units, chemical potentials, layer size, exact enumeration."""
 
 from vrbm.model import exact
+from vrbm.model.layers import Binary, Categorical, Spin, Unit
 from vrbm.model.potential import (
     Constant,
     Custom,
@@ -13,10 +14,10 @@ from vrbm.model.potential import (
 )
 from vrbm.model.rbm import GrandCanonicalRBM
 from vrbm.model.storage import load, save
-from vrbm.model.units import Binary, Spin, Unit
 
 __all__ = [
     "Binary",
+    "Categorical",
     "Constant",
     "Custom",
     "FixedSize",

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from vrbm.model.units import Unit
+from vrbm.model.layers import Unit
 from vrbm.typing import Field, RandomKey, Sizes, Values
 
 
@@ -65,6 +65,7 @@ def layer(name: str, value: Values, unit: Unit, size: int, dtype: Any, kind: str
             f"{name} holds {least if least < low else most:g}: values of {type(unit).__name__} "
             f"units lie in [{low:g}, {high:g}]; rescale or recode them first."
         )
+    unit.check(name, host)
     suspect = kind == "visible" and 0 not in unit.states and (least, most) == (0, 1)
     if suspect and np.isin(host, (0, 1)).all():
         warnings.warn(

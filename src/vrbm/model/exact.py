@@ -15,9 +15,9 @@ import numpy as np
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
 
+from vrbm.model.layers import Unit
 from vrbm.model.linear import dot
 from vrbm.model.rbm import GrandCanonicalRBM
-from vrbm.model.units import Unit
 from vrbm.typing import Batch, HiddenBias, Scalar, Values, VisibleBias, Weights
 
 #: The most units that the enumerated layer may have.
@@ -42,9 +42,9 @@ class Moments(eqx.Module):
 
 
 def states(unit: Unit, n: int) -> np.ndarray:
-    """All states of n units, (q^n, n), the last unit changing fastest."""
+    """All states of a layer of n values, one a row, the last unit changing fastest."""
     _guard(unit, n, f"{n} units")
-    return _digits(unit, np.arange(len(unit.states) ** n), n)
+    return _digits(unit, np.arange(_count(unit, n)), n)
 
 
 @jax.jit
@@ -62,7 +62,7 @@ def log_probability(model: GrandCanonicalRBM, v: Values) -> Batch:
 def visible_probabilities(model: GrandCanonicalRBM) -> Float[Array, "states"]:
     """p(v) for all v, in the order of `states(model.visible, N)`."""
     _guard(model.visible, model.n_visible, f"{model.n_visible} visible units")
-    count = len(model.visible.states) ** model.n_visible
+    count = _count(model.visible, model.n_visible)
     return jax.nn.softmax(_log_weights(model, over_visible=True))[:count]
 
 
@@ -100,11 +100,12 @@ class _Rows(NamedTuple):
 
 
 def _over_visible(model: GrandCanonicalRBM) -> bool:
-    """Whether the visible layer is the smaller one; an error when that is too large."""
+    """Whether the visible layer has fewer states; an error when these are too many."""
     n, k = model.n_visible, model.max_hidden
-    unit = model.visible if n <= k else model.hidden
-    _guard(unit, min(n, k), f"{n} visible and {k} hidden units")
-    return n <= k
+    is_smaller = _count(model.visible, n) <= _count(model.hidden, k)
+    what = f"{n // model.visible.per_unit} visible and {k} hidden units"
+    _guard(*((model.visible, n) if is_smaller else (model.hidden, k)), what)
+    return is_smaller
 
 
 def _log_weights(model: GrandCanonicalRBM, over_visible: bool) -> Float[Array, "states"]:
@@ -141,7 +142,7 @@ def _scan(
         return _Rows(model.mean_visible(h, z), h, sizes, -model.free_energy_hidden(h, z))
 
     if over_visible:
-        total, rows = len(model.visible.states) ** n, visible_rows
+        total, rows = _count(model.visible, n), visible_rows
     else:
         total, rows = sum(counts), hidden_rows
     width = max(1, min(BLOCK // (n + k), total))
@@ -157,18 +158,23 @@ def _scan(
 
 
 def _digits(unit: Unit, index: Any, n: int) -> Any:
-    """The states of n units with these numbers, (len(index), n), in numpy or JAX as the numbers.
+    """The states of n values with these numbers, (len(index), n), in numpy or JAX as the numbers.
 
     The first unit is the most significant digit.
     """
     xp = np if isinstance(index, np.ndarray) else jnp
-    q = len(unit.states)
-    powers = xp.asarray(q ** np.arange(n - 1, -1, -1), index.dtype)
-    return xp.asarray(unit.states)[(index[:, None] // powers) % q]
+    q = len(unit.choices)
+    powers = xp.asarray(q ** np.arange(n // unit.per_unit - 1, -1, -1), index.dtype)
+    return xp.asarray(unit.choices)[(index[:, None] // powers) % q].reshape(len(index), n)
+
+
+def _count(unit: Unit, n: int) -> int:
+    """States of a layer of n values."""
+    return len(unit.choices) ** (n // unit.per_unit)
 
 
 def _guard(unit: Unit, n: int, what: str) -> None:
-    if len(unit.states) ** n > 1 << LIMIT:
+    if _count(unit, n) > 1 << LIMIT:
         raise ValueError(
             f"exact enumeration was asked for {what}, and its limit is {LIMIT} two-valued units in "
             "the enumerated layer: use a smaller model, or estimate log Z by sampling."

@@ -17,7 +17,7 @@ import numpy as np
 
 from vrbm.model import checks, layer_size
 from vrbm.model.layer_size import SizeScan
-from vrbm.model.units import Unit
+from vrbm.model.layers import Unit
 from vrbm.typing import Field, Hidden, HiddenBias, Price, Scalar, SumsOverUnits, Weights
 
 

@@ -1,22 +1,24 @@
 r"""The log pseudo-likelihood of rows, and what each hidden unit contributes to it.
 
-log PL(v) = Σ_i log p(v_i | v_{j≠i}) needs no partition function, no chains and no random numbers
-(Besag 1975). In a layer whose units all exist, the log-odds of v_i given the other columns are
+log PL(v) = Σ_i log p(v_i | v_{j≠i}) over the visible units i needs no partition function, no chains
+and no random numbers (Besag 1975). In a layer whose hidden units all exist, the log-odds of the
+choice k of unit i against its first choice, given the other units, are
 
-    s_i = d c_i + Σ_a f_ai,   f_ai = Γ(x_a at v_i = high) − Γ(x_a at v_i = low),
+    s_ik = c_i·(e_k − e_0) + Σ_a f_aik,   f_aik = Γ(x_a at v_i = e_k) − Γ(x_a at v_i = e_0),
 
-with d = high − low. Without unit a they are s_i − f_ai, and the average of f_ai over rows is what
-the visible bias of column i can make up for.
+with e_k = 0 and 1 for a binary unit, and one-hot values for a categorical one. Without unit a they
+are s_ik − f_aik, and the average of f_aik over rows is what the visible bias can make up for.
 
-Functions go through the columns one by one: f has (rows, K) numbers for each.
+Functions go through the visible units one by one: f has (q − 1, rows, K) numbers for each of q
+choices.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from vrbm.model.linear import dot
 from vrbm.model.rbm import GrandCanonicalRBM
@@ -24,7 +26,7 @@ from vrbm.typing import Batch, Field, Hidden, HiddenBias, Visible, Weights
 
 
 class Loss(NamedTuple):
-    """What rows lose in log PL by a change of one unit, for each unit, in nats a row."""
+    """What rows lose in log PL without a unit, for each unit, in nats a row."""
 
     mean: HiddenBias
     error: HiddenBias
@@ -33,10 +35,10 @@ class Loss(NamedTuple):
     """what the visible biases gain to make up for it, (K, N)"""
 
 
-class Column(NamedTuple):
-    """One column: its weights (K,), its visible bias, and its values (rows,)."""
+class Site(NamedTuple):
+    """One visible unit: its weights (values, K), biases (values,), and values (values, rows)."""
 
-    w: Field
+    W: Field
     c: Field
     values: Field
 
@@ -46,60 +48,59 @@ def log_pseudo_likelihood(model: GrandCanonicalRBM, v: Visible) -> Batch:
     """log PL of rows v (n, N) in nats, (n,). Entries between two states count as shares of both."""
     x = dot(v, model.W.T) + model.b
 
-    def step(total: Field, column: Column) -> tuple[Field, None]:
-        _, s, t = _log_odds(model, x, column)
+    def step(total: Field, site: Site) -> tuple[Field, None]:
+        _, s, t = _log_odds(model, x, site)
         return total + _log_likelihood(s, t), None
 
-    return jax.lax.scan(step, jnp.zeros(len(v), v.dtype), _columns(model, v))[0]
+    return jax.lax.scan(step, jnp.zeros(len(v), v.dtype), _sites(model, v))[0]
 
 
 @eqx.filter_jit
 def contributions(model: GrandCanonicalRBM, v: Visible) -> Loss:
     """What rows v (n, N) lose without each unit."""
-    return _losses(model, v, lambda f, column, w: f, None)
-
-
-def _losses(
-    model: GrandCanonicalRBM,
-    v: Visible,
-    change: Callable[[Field, Column, Any], Field],
-    more: Any,
-) -> Loss:
-    """Losses by what is taken from the log-odds of each column, given f and the entry of `more`."""
     x = dot(v, model.W.T) + model.b
-    d = model.visible.states[-1] - model.visible.states[0]
+    # Of the biases that give these log-odds, those of the least norm.
+    to_biases = jnp.asarray(np.linalg.pinv(_against_first(model)), v.dtype)
 
-    def step(total: Field, inputs: tuple[Column, Any]) -> tuple[Field, Field]:
-        column, extra = inputs
-        f, s, t = _log_odds(model, x, column)
-        taken = change(f, column, extra)
-        mean = taken.mean(axis=0)
-        without = _log_likelihood(s[:, None] - (taken - mean), t[:, None])
-        return total + _log_likelihood(s, t)[:, None] - without, mean / d
+    def step(total: Field, site: Site) -> tuple[Field, Field]:
+        f, s, t = _log_odds(model, x, site)
+        mean = f.mean(axis=1)
+        without = _log_likelihood(s[..., None] - (f - mean[:, None]), t[..., None])
+        return total + _log_likelihood(s, t)[:, None] - without, to_biases @ mean
 
     zero = jnp.zeros((len(v), model.max_hidden), v.dtype)
-    lost, biases = jax.lax.scan(step, zero, (_columns(model, v), more))
-    return Loss(lost.mean(axis=0), lost.std(axis=0) / len(v) ** 0.5, biases.T)
+    lost, biases = jax.lax.scan(step, zero, _sites(model, v))
+    biases = biases.reshape(model.n_visible, model.max_hidden).T
+    return Loss(lost.mean(axis=0), lost.std(axis=0) / len(v) ** 0.5, biases)
 
 
-def _columns(model: GrandCanonicalRBM, v: Visible) -> Column:
-    return Column(model.W.T, model.c, v.T)
+def _sites(model: GrandCanonicalRBM, v: Visible) -> Site:
+    """All visible units, along the first axis."""
+    per_unit = model.visible.per_unit
+    parts: Any = (
+        x.reshape(-1, per_unit, *x.shape[1:]) for x in (model.W.T, jnp.asarray(model.c), v.T)
+    )
+    return Site(*parts)
 
 
-def _log_odds(model: GrandCanonicalRBM, x: Hidden, column: Column) -> tuple[Field, Field, Field]:
-    """f_ai, (rows, K), the log-odds s_i, and the shares t_i of the high state, (rows,)."""
-    low, high = model.visible.states[0], model.visible.states[-1]
-    f = _difference(model, x, column.w, column.values)
-    return f, (high - low) * column.c + f.sum(axis=1), (column.values - low) / (high - low)
+def _against_first(model: GrandCanonicalRBM) -> np.ndarray:
+    """e_k − e_0 of all choices but the first, (q − 1, values)."""
+    choices = model.visible.choices
+    return np.asarray(choices[1:] - choices[0])
 
 
-def _difference(model: GrandCanonicalRBM, x: Hidden, w: Field, values: Field) -> Field:
-    """Γ(x_a) where a column has its high state less Γ(x_a) where it has its low one, (rows, K)."""
-    low, high = model.visible.states[0], model.visible.states[-1]
-    at_high, at_low = (x + (state - values)[:, None] * w for state in (high, low))
-    return model.hidden.cumulant(at_high) - model.hidden.cumulant(at_low)
+def _log_odds(model: GrandCanonicalRBM, x: Hidden, site: Site) -> tuple[Field, Field, Field]:
+    """f, (q − 1, rows, K), s, (q − 1, rows), and the shares of all choices, (q, rows)."""
+    choices = jnp.asarray(model.visible.choices, x.dtype)
+    moves = choices[:, :, None] - site.values  # (q, values, rows)
+    at = model.hidden.cumulant(x + jnp.einsum("kvr,va->kra", moves, site.W))
+    f = at[1:] - at[0]
+    s = jnp.asarray(_against_first(model), x.dtype) @ site.c
+    shares = model.visible.shares(site.values.T)[:, 0].T
+    return f, s[:, None] + f.sum(axis=-1), shares
 
 
-def _log_likelihood(s: Field, t: Field) -> Field:
-    """That of an entry with log-odds s that is high with the share t."""
-    return -t * jax.nn.softplus(-s) - (1 - t) * jax.nn.softplus(s)
+def _log_likelihood(s: Field, shares: Field) -> Field:
+    """Σ_k t_k log p_k of an entry whose choices have the log-odds 0 and s, (…,)."""
+    log_p = jax.nn.log_softmax(jnp.concatenate([jnp.zeros_like(s[:1]), s]), axis=0)
+    return (shares * log_p).sum(axis=0)

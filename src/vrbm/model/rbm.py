@@ -9,9 +9,9 @@ import jax.numpy as jnp
 from vrbm import memory
 from vrbm.model import checks, layer_size
 from vrbm.model.layer_size import SizeScan
+from vrbm.model.layers import Spin, Unit
 from vrbm.model.linear import dot
 from vrbm.model.potential import Penalizing, Potential, as_potential
-from vrbm.model.units import Spin, Unit
 from vrbm.typing import (
     Batch,
     Hidden,
@@ -85,6 +85,8 @@ class GrandCanonicalRBM(eqx.Module):
         self.c = checks.numbers("c", c, dtype)
         self.visible = checks.unit_type("visible", visible)
         self.hidden = checks.unit_type("hidden", hidden)
+        if self.hidden.per_unit > 1:
+            raise ValueError(f"hidden is {self.hidden}: hidden units are Spin() or Binary().")
         # As an array a price is an argument of compiled programs, not a constant in them.
         self.potential = jax.tree.map(
             lambda leaf: jax.device_put(dtype.type(leaf)) if type(leaf) is float else leaf,
@@ -102,6 +104,12 @@ class GrandCanonicalRBM(eqx.Module):
                     f"{name} has shape {bias.shape}, but W has shape {self.W.shape} "
                     f"(hidden, visible): pass {name} of shape ({self.W.shape[axis]},)."
                 )
+        if self.W.shape[1] % self.visible.per_unit:
+            raise ValueError(
+                f"W has {self.W.shape[1]} columns, which is no multiple of the "
+                f"{self.visible.per_unit} values of each of the visible units {self.visible}: pass "
+                "all values of all units."
+            )
 
     @classmethod
     def initialize(
@@ -139,6 +147,7 @@ class GrandCanonicalRBM(eqx.Module):
         c = jnp.zeros(n_visible, dtype)
         if data is not None:
             values = visible.encode(data)
+            visible.check("data", values)
             if values.ndim != 2 or values.shape[0] == 0 or values.shape[1] != n_visible:
                 raise ValueError(
                     f"data has shape {values.shape}: pass at least one row of "

@@ -13,6 +13,7 @@ from safetensors.numpy import save_file
 import vrbm
 from vrbm import memory, stored
 from vrbm.files import CannotWrite, atomic
+from vrbm.model.layers import Binary, Categorical, Spin, Unit
 from vrbm.model.potential import (
     Constant,
     Custom,
@@ -24,14 +25,13 @@ from vrbm.model.potential import (
     Unbounded,
 )
 from vrbm.model.rbm import GrandCanonicalRBM
-from vrbm.model.units import Binary, Spin
 
 KIND = "vrbm model 1"
 #: All that a file may name.
 POTENTIALS = {
     kind.__name__: kind for kind in (Penalizing, Constant, Unbounded, FixedSize, Local, Reservoir)
 }
-UNITS = {kind.__name__: kind for kind in (Spin, Binary)}
+UNITS = {kind.__name__: kind for kind in (Spin, Binary, Categorical)}
 
 
 def save(model: GrandCanonicalRBM, path: Path | str) -> None:
@@ -49,10 +49,22 @@ def load(path: Path | str) -> GrandCanonicalRBM:
 def describe(model: GrandCanonicalRBM) -> dict[str, Any]:
     """Unit types and potential, as plain facts."""
     return {
-        "visible": type(model.visible).__name__,
-        "hidden": type(model.hidden).__name__,
+        "visible": describe_unit(model.visible),
+        "hidden": describe_unit(model.hidden),
         "potential": describe_potential(model.potential),
     }
+
+
+def describe_unit(unit: Unit) -> str | dict[str, Any]:
+    """The name of a type of units, with its settings where it has some."""
+    name = type(unit).__name__
+    if UNITS.get(name) is not type(unit):
+        raise ValueError(
+            f"units {name} are a class of your own, which a file cannot hold: save W, b and c "
+            "yourself."
+        )
+    settings = {field.name: getattr(unit, field.name) for field in fields(unit) if field.init}
+    return {"name": name, **settings} if settings else name
 
 
 def describe_potential(potential: Potential) -> dict[str, Any]:
@@ -80,7 +92,7 @@ def restore(facts: dict[str, Any], arrays: dict[str, np.ndarray], where: str) ->
     """The model of these facts and arrays; `where` says in errors what holds them."""
     potential = stored.restored(POTENTIALS, facts.get("potential"), f"the potential in {where}")
     visible, hidden = (
-        stored.restored(UNITS, {"name": facts.get(layer)}, f"the {layer} units in {where}")
+        _restored_unit(facts.get(layer), f"the {layer} units in {where}")
         for layer in ("visible", "hidden")
     )
     found = stored.tensors(arrays, {"W": (None, None), "b": (None,), "c": (None,)}, where)
@@ -88,6 +100,11 @@ def restore(facts: dict[str, Any], arrays: dict[str, np.ndarray], where: str) ->
         return GrandCanonicalRBM(**found, visible=visible, hidden=hidden, potential=potential)
     except ValueError as error:
         raise ValueError(f"{where} holds no valid model: {error}") from error
+
+
+def _restored_unit(facts: Any, where: str) -> Any:
+    """The type of units that `describe_unit` described."""
+    return stored.restored(UNITS, facts if isinstance(facts, dict) else {"name": facts}, where)
 
 
 def write(path: Path | str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:

@@ -25,7 +25,7 @@ from vrbm.model.random import fold_in
 from vrbm.training import growth
 from vrbm.training.beginning import field_of_data, first_units
 from vrbm.training.config import Config, Plan
-from vrbm.training.looks import independent_columns
+from vrbm.training.looks import independent_units
 from vrbm.training.observed import Observed
 from vrbm.training.optimizer import UpdateRule
 from vrbm.training.size_curve import NEGLIGIBLE, SizeCurve
@@ -138,15 +138,13 @@ class Exchange:
         seen = data.train[(numbers if trained is None else trained)[:SEEDED_BY]]
         v, judged = (encoded(model.visible, rows, data.domain) for rows in (seen, heldout))
         dtype = np.dtype(model.W.dtype)
-        low, high = model.visible.states[0], model.visible.states[-1]
-        shares, judged_shares = ((rows - low) / (high - low) for rows in (v, judged))
         most = config.max_units or first_units(model.n_visible)
         return cls(
             heldout=jax.device_put(judged.astype(dtype)),
             weights=counts / counts.sum(),
             rows=jax.device_put(v.astype(dtype)),
             trained=trained,
-            independent=independent_columns(shares, judged_shares),
+            independent=independent_units(model.visible, v, judged),
             plan=config.plan,
             most=most,
         )

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from vrbm.data.dataset import Dataset, Domain
-from vrbm.model import GrandCanonicalRBM, exact
+from vrbm.model import GrandCanonicalRBM, Unit, exact
 from vrbm.model.path import Path
 from vrbm.model.weights import log_mean_exp
 from vrbm.training import window
@@ -84,8 +84,8 @@ class Looker:
         self.mean, self.count = rows.mean(axis=0), len(data.train)
         self.directions = jax.device_put(leading_directions(rows[:: max(1, len(rows) // ROWS)]))
         if self.obstacle is None:
-            watched = (np.asarray(monitor.rows[0]) > 0).astype(np.float64)
-            self.independent = float(independent_columns(rows > 0, watched).mean())
+            watched = np.asarray(monitor.rows[0], np.float64)
+            self.independent = float(independent_units(monitor.visible, rows, watched).mean())
 
     def is_due(self, left: int) -> bool:
         """Whether to look so many epochs before the last of a layer: then, and every so many."""
@@ -149,13 +149,14 @@ def spacing(config: Config, rows: int) -> int:
     return every if every <= config.n_epochs else 0
 
 
-def independent_columns(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """The log-likelihood of other rows under independent columns with the means of rows, (m,).
+def independent_units(unit: Unit, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """The log-likelihood of other rows under independent units with the means of rows, (m,).
 
-    Half a row of either value is added to each column. Entries between 0 and 1 are shares of both.
+    One row of no preference is added. Entries between two states are shares of both.
     """
-    ones = (rows.sum(axis=0) + 0.5) / (len(rows) + 1)
-    return np.asarray(others @ np.log(ones) + (1 - others) @ np.log1p(-ones), np.float64)
+    mean = unit.shares(rows.mean(axis=0, dtype=np.float64))
+    log_p = np.log((len(rows) * mean + 1 / mean.shape[-1]) / (len(rows) + 1))
+    return np.einsum("nuk,uk->n", unit.shares(np.asarray(others, np.float64)), log_p)
 
 
 def leading_directions(rows: np.ndarray) -> np.ndarray:

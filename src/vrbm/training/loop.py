@@ -623,6 +623,7 @@ def _check(model: GrandCanonicalRBM, data: Dataset, config: Config) -> None:
             f"data {data.name!r} has {data.n_visible} values in a row, but the model has "
             f"{model.n_visible} visible units: make a model with n_visible = {data.n_visible}."
         )
+    model.visible.check(f"data {data.name!r}", some(model, data.train, data.domain, SURVEYED))
     most = config.max_units
     may_grow = model.potential.is_unbounded or model.potential.is_exchanged
     if most is not None and not may_grow:

@@ -40,6 +40,7 @@ class Monitor:
         self.constant_columns = int((train == train[0]).all(axis=0).sum()) if len(train) > 1 else 0
         self.rows = jax.device_put([train] if heldout is None else [train, part(heldout)])
         """some training rows, and some held-out ones where there are any"""
+        self.visible = model.visible
         self.window = config.window
         self.kernel = config.negative.reconstruction()
         self.width: int | None = None
