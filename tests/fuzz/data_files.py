@@ -15,6 +15,7 @@ from tests.fuzz.mutations import mutate, mutate_in_place
 from tests.fuzz.worker import Format
 from vrbm.data.arrays import from_array, load
 from vrbm.data.describe import summarize
+from vrbm.data.fasta import read_fasta
 
 BITS = np.random.default_rng(0).integers(0, 2, (20, 6))
 LABELS = np.array(["cat", "dog"] * 10)
@@ -76,9 +77,15 @@ def formats(folder: Path) -> list[Format]:
         Format("csv", ".csv", text[:1], read),
         Format("labelled csv", ".csv", text[1:], read_with_labels),
         Format("csv.gz", ".csv.gz", [gzip.compress(text[0])], read, within_gzip),
+        Format("FASTA", ".fa", [b">a\nAC-D\n>b\nWYX.\n"], read_alignment),
         Format("parquet", ".parquet", tables, read_with_labels, mutate_in_place),
         Format("HDF5", ".h5", stored, read, mutate_in_place),
     ]
+
+
+def read_alignment(path: Path) -> None:
+    """Colours and weights of an alignment."""
+    assert (read_fasta(path).weights() > 0).all()
 
 
 HDF5: list[dict] = [{}, {"chunks": (5, 3), "compression": "gzip", "shuffle": True}]

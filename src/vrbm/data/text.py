@@ -20,6 +20,8 @@ from vrbm.reading import open_regular
 #: How files spell a value that is missing; such a field makes no header.
 MISSING = {"", "?", "-", "na", "n/a", "nan", "null", "none"}
 
+#: What is raised while a text file is read that is none, or not whole.
+DAMAGE = (EOFError, UnicodeDecodeError, gzip.BadGzipFile, zlib.error)
 #: Bytes of the longest line that is read.
 LONGEST_LINE = 1 << 26
 _BLOCK = 1 << 24
@@ -36,7 +38,7 @@ def read_text(path: Path, labels: str | None = None) -> Table:
     try:
         _check_size(path)
         return _read(path, labels)
-    except (EOFError, UnicodeDecodeError, gzip.BadGzipFile, zlib.error) as error:
+    except DAMAGE as error:
         raise ValueError(f"{path} is truncated, damaged or no text file ({error}).") from error
     except csv.Error as error:
         raise ValueError(f"{path} has a field that is too long or damaged ({error}).") from error
@@ -63,7 +65,7 @@ def _check_size(path: Path) -> None:
 
 
 def _read(path: Path, labels: str | None) -> Table:
-    with _open(path) as file:
+    with open_text(path) as file:
         lines = _lines(file)
         first, second = next(lines, ""), next(lines, "")
     if not first:
@@ -85,7 +87,7 @@ def _read(path: Path, labels: str | None) -> Table:
         raise ValueError(f"labels is {labels!r}, but the columns of {path} are: {found}.")
     used = [i for i in range(len(fields)) if columns is None or columns[i] != labels]
     try:
-        with _open(path) as file:
+        with open_text(path) as file:
             values = np.loadtxt(
                 islice(_lines(file), int(has_header), None),
                 comments=None,
@@ -116,7 +118,8 @@ def _open_bytes(path: Path) -> Iterator[Any]:
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[TextIOWrapper]:
+def open_text(path: Path) -> Iterator[TextIOWrapper]:
+    """A text file, gzipped if its name ends in .gz."""
     with _open_bytes(path) as file, TextIOWrapper(file, encoding="utf-8-sig") as text:
         yield text
 
@@ -151,7 +154,7 @@ def _check_fields(
 ) -> None:
     """Raise an error that names the first field or line at fault, if there is one."""
     row = -1 - has_header
-    with _open(path) as file:
+    with open_text(path) as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
@@ -176,7 +179,7 @@ def _check_fields(
 
 def _labels(path: Path, delimiter: str, column: int) -> np.ndarray:
     """A column below the header, as whole numbers if it holds nothing else, or as text."""
-    with _open(path) as file:
+    with open_text(path) as file:
         texts = [_split(line, delimiter)[column] for line in islice(_lines(file), 1, None)]
     longest = max(map(len, texts))
     memory.require(4 * longest * len(texts), f"the labels of {path}", "shorten them")
