@@ -29,7 +29,7 @@ def test_any_end_of_line(end, tmp_path):
 
 
 def test_letters_of_ones_own(tmp_path):
-    found = read_fasta(written(tmp_path, ">a\nHEC\n>b\n-hh"), "-HEC", unknown="error")
+    found = read_fasta(written(tmp_path, ">a\nHEC\n>b\n-hh"), "-Hec", unknown="error")
     assert_array_equal(found.colours, [[1, 2, 3], [0, 1, 1]])
 
 
@@ -43,7 +43,8 @@ def test_letters_of_ones_own(tmp_path):
         (">a\nACZ", {"unknown": "error"}, "has 'Z' at site 2 of sequence 'a'"),
         (">a\nACü", {"unknown": "error"}, "has 'ü' at site 2"),
         (">a\nAC", {"alphabet": "ACGT"}, "alphabet is 'ACGT': pass one of protein, dna, rna"),
-        (">a\nAC", {"alphabet": "-AA"}, "different letters"),
+        (">a\nAC", {"alphabet": "-aA"}, "letters that differ, large or small"),
+        (">a\nAC", {"alphabet": "-.A"}, "and no point"),
         (">a\nAC", {"unknown": "missing"}, "unknown is 'missing'"),
     ],
 )

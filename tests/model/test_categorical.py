@@ -52,6 +52,14 @@ def test_samples_are_one_hot_and_have_the_mean():
     assert (abs(draws.mean(axis=0) - p) / np.sqrt(p * (1 - p) / 40_000)).max() < 5
 
 
+def test_a_colour_of_no_probability_is_never_drawn():
+    """In float32 the sums of 20 equal colours end below 1; what is left is no colour."""
+    unit = vrbm.Categorical(21)
+    y = jnp.zeros(21, jnp.float32).at[20].set(-60)
+    draws = unit.sample(jax.random.key(0), jnp.broadcast_to(y, (1_000_000, 21)))
+    assert not draws[:, 20].any()
+
+
 def test_fields_of_data_give_its_means_and_one_row_of_no_preference():
     mean = jnp.array([0.7, 0.3, 0.0])
     field = UNIT.field_of_data(mean, 9)
@@ -66,6 +74,8 @@ def test_colours_and_one_hot_rows():
     assert_array_equal(UNIT.colours_of(rows), colours)
     assert_array_equal(UNIT.nearest(jnp.asarray(0.9 * rows + 0.03)), rows)
     assert_array_equal(UNIT.one_hot(colours.astype(float)), rows)
+    assert UNIT.one_hot(colours[:0]).shape == (0, 12)
+    assert vrbm.Categorical(np.int64(3)) == UNIT
 
 
 @pytest.mark.parametrize(
@@ -75,7 +85,9 @@ def test_colours_and_one_hot_rows():
         (lambda: vrbm.Categorical(True), "colours is True"),
         (lambda: UNIT.one_hot([[0, 3]]), "rows hold .*3.*: pass whole numbers from 0 to 2"),
         (lambda: UNIT.one_hot([[0.5]]), "rows hold .*0.5"),
-        (lambda: UNIT.one_hot([["a"]]), "rows hold .*a"),
+        (lambda: UNIT.one_hot([["a"]]), "rows hold a"),
+        (lambda: UNIT.one_hot([[0, np.nan]]), "rows hold nan"),
+        (lambda: vrbm.exact.states(UNIT, 4), "n is 4, which is no multiple of the 3 values"),
         (lambda: Oracle("three colours").model.free_energy(np.zeros((2, 9))), "v has .*sum to 0"),
         (
             lambda: Oracle("three colours").model.free_energy(np.ones(9)),

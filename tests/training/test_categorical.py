@@ -7,8 +7,10 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import vrbm
+from vrbm.data.arrays import from_array
 from vrbm.data.fasta import read_fasta
 from vrbm.evaluation import unit_couplings
+from vrbm.evaluation.scores import scores
 from vrbm.training import Config, train
 from vrbm.training.beginning import initial
 from vrbm.training.looks import independent_units
@@ -26,12 +28,15 @@ def potts(sites: int, bonds: list, rows: int, seed: int = 0) -> np.ndarray:
     return drawn
 
 
-def trained(rows: np.ndarray, potential: vrbm.Potential, units: int = 16, weights=None, **settings):
-    begun = initial(
-        rows.astype(np.float32), units, potential, np.random.RandomState(0), visible=COLOURS
-    )
+def begun(rows: np.ndarray, potential: vrbm.Potential, units: int = 16):
+    random = np.random.RandomState(0)
+    return initial(rows.astype(np.float32), units, potential, random, visible=COLOURS)
+
+
+def trained(rows: np.ndarray, potential: vrbm.Potential, weights=None, **settings):
     observed = Observed(None if weights is None else jnp.asarray(weights, np.float32))
-    *_, last = train(begun, rows, Config(**settings), jax.random.key(0), observed=observed)
+    model, config = begun(rows, potential), Config(**settings)
+    *_, last = train(model, rows, config, jax.random.key(0), observed=observed)
     return last
 
 
@@ -71,8 +76,9 @@ def test_a_family_that_was_sequenced_often_counts_once(tmp_path):
 @pytest.mark.parametrize("negative", [vrbm.training.MeanField(), vrbm.training.Gibbs()])
 def test_other_trainers_train_them_too(negative):
     rows = COLOURS.one_hot(potts(4, [(0, 1)], 400))
-    last = trained(rows, vrbm.Penalizing(), epochs=5, negative=negative)
-    assert np.isfinite(last.error_train)
+    last = trained(rows, vrbm.FixedSize(), epochs=30, negative=negative)
+    strengths = unit_couplings(last.state.model)
+    assert strengths.argmax() == 1  # that of sites 0 and 1
 
 
 def test_independent_sites_have_one_unit():
@@ -89,6 +95,35 @@ def test_independent_units_have_the_frequencies_of_colours():
     np.testing.assert_allclose(independent_units(COLOURS, rows, rows[:7]), expected, rtol=1e-12)
 
 
-def test_rows_that_are_not_one_hot_are_refused():
-    with pytest.raises(ValueError, match="sum to 2 in row 0, site 0"):
-        trained(np.tile([1, 1, 0, 0], (20, 3)).astype(np.int8), vrbm.FixedSize(), epochs=1)
+def test_rows_that_are_not_one_hot_are_refused(monkeypatch):
+    rows = COLOURS.one_hot(potts(3, [], 50))
+    rows[37] = 1
+    monkeypatch.setattr("vrbm.training.loop.SURVEYED", 10)
+    with pytest.raises(ValueError, match="row 30 on, has values that sum to 4 in row 7, site 0"):
+        trained(rows, vrbm.FixedSize(), epochs=1)
+
+
+def test_units_are_missing_whole():
+    rows = COLOURS.one_hot(potts(3, [], 50))
+    missing = np.zeros(rows.shape, bool)
+    missing[3, 4:8] = True
+    model = begun(rows, vrbm.FixedSize())
+    config = Config(epochs=1)
+    *_, last = train(model, rows, config, observed=Observed(missing=jnp.asarray(missing)))
+    COLOURS.check("completed", np.asarray(last.state.carry.completed))
+    missing[5, 0] = True
+    with pytest.raises(ValueError, match="names some of the 4 values"):
+        train(model, rows, config, observed=Observed(missing=jnp.asarray(missing)))
+
+
+def test_the_baseline_is_of_sites():
+    """That of one-hot columns gives most of its probability to rows that cannot be."""
+    colours = potts(5, [], 3000)
+    rows = COLOURS.one_hot(colours)
+    data = from_array(rows)
+    model = begun(rows, vrbm.FixedSize(), 2)
+    (split,) = scores(model, data, jax.random.key(0)).splits
+    p = np.array([0.4, 0.3, 0.2, 0.1])
+    expected = pytest.approx(5 * (p @ np.log(p)), abs=0.1)
+    assert split.baselines == {"independent sites": expected}
+    assert split.likelihood.mean == expected

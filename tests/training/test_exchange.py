@@ -1,5 +1,6 @@
 """Units exchanged with a reservoir: how layers begin, and the sizes that are found."""
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -199,6 +200,13 @@ def test_sizes_are_found_by_all_trainers(negative: Any) -> None:
 def test_more_epochs_are_asked_for(epochs: int) -> None:
     with pytest.warns(exchange.SizeWarning, match="too short"):
         VRBM(64, n_iter=epochs, random_state=0).fit(factors(2, 1000))
+
+
+def test_a_search_of_noise_that_ends_early_is_not_too_short() -> None:
+    rows = np.random.RandomState(0).randint(0, 2, (400, 12))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", exchange.SizeWarning)
+        assert VRBM(4, n_iter=46, random_state=0).fit(rows).n_hidden_ == 1
 
 
 def test_a_full_layer_is_said() -> None:

@@ -40,6 +40,11 @@ class Alignment:
         if not 0 < identity <= 1:
             raise ValueError(f"identity is {identity}: pass a fraction above 0, at most 1.")
         count, sites = self.colours.shape
+        memory.require(
+            4 * count * (sites * len(self.alphabet) + BLOCK),
+            f"comparing {count} sequences of {sites} sites",
+            "pass fewer sequences",
+        )
         hot = np.eye(len(self.alphabet), dtype=np.float32)[self.colours].reshape(count, -1)
         # Sums of ones are exact in float32; a hair below, as 0.8·5 is 4.000000000000001 by chance.
         least = identity * sites - 1e-6 * sites
@@ -65,18 +70,18 @@ def read_fasta(
     alphabet
         "protein", "dna" or "rna", or the letters themselves, the gap - among them.
     unknown
-        What becomes of letters outside the alphabet, such as X or N: a gap, or an error.
+        What becomes of letters outside the alphabet, such as X or N: "gap" or "error".
     """
     path = Path(path)
-    letters = ALPHABETS.get(alphabet, alphabet)
-    if "-" not in letters or len(set(letters)) < max(2, len(letters)) or not letters.isascii():
+    letters = ALPHABETS.get(alphabet, alphabet).upper()
+    is_different = len(set(letters)) == len(letters) > 1
+    if not is_different or "-" not in letters or "." in letters or not letters.isascii():
         raise ValueError(
-            f"alphabet is {brief(repr(alphabet))}: pass one of {', '.join(ALPHABETS)}, or "
-            "different letters with the gap - among them."
+            f"alphabet is {brief(repr(alphabet))}: pass one of {', '.join(ALPHABETS)}, or letters "
+            "that differ, large or small, with the gap - among them and no point."
         )
     if unknown not in ("gap", "error"):
         raise ValueError(f"unknown is {unknown!r}: pass 'gap' or 'error'.")
-    memory.require(4 * path.stat().st_size, f"reading {path}", "pass fewer sequences")
     colour_of = np.full(256, -1, np.int8)
     for code, letter in enumerate(letters):
         colour_of[[ord(letter), ord(letter.lower())]] = code
@@ -100,6 +105,8 @@ def read_fasta(
         row[strange] = letters.index("-")
         names.append(name)
         rows.append(row)
+        if len(rows) % BLOCK == 0:
+            memory.require(2 * len(rows) * len(row), f"reading {path}", "pass fewer sequences")
     if not rows or not len(rows[0]):
         raise ValueError(f"{path} holds no sequence: pass a FASTA file.")
     return Alignment(names, np.stack(rows), letters)

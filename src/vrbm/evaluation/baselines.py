@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 from vrbm import memory
 from vrbm.model.weights import error_of_mean
 
-INDEPENDENT, TREE = "independent columns", "a Chow-Liu tree"
+INDEPENDENT, SITES, TREE = "independent columns", "independent sites", "a Chow-Liu tree"
 #: Rows that are added to each cell of a table of two columns.
 SMOOTHING = 0.05
 #: Rows at a time, and the most rows that baselines are fitted to.
@@ -104,6 +104,23 @@ class Independent(Baseline):
 
 
 @dataclass(frozen=True, eq=False)
+class Sites(Baseline):
+    """Sites of several colours that do not depend on each other, in one-hot rows."""
+
+    log_p: np.ndarray
+    """log p of each colour of each site, (sites, q)"""
+
+    @property
+    def n_parameters(self) -> float:
+        """sites·(q − 1)."""
+        return self.log_p.size - len(self.log_p)
+
+    def log_probability(self, rows: Any) -> np.ndarray:
+        """Σ_i log p(v_i)."""
+        return _floats(rows) @ self.log_p.ravel()
+
+
+@dataclass(frozen=True, eq=False)
 class ChowLiu(Baseline):
     """The tree of columns with the largest mutual information (Chow and Liu 1968).
 
@@ -143,14 +160,16 @@ class ChowLiu(Baseline):
         return constant + v @ fields + (v * v[:, self.parents]) @ couplings
 
 
-def fit_all(rows: Any, most: int = MOST) -> dict[str, Baseline]:
+def fit_all(rows: Any, most: int = MOST, per_unit: int = 1) -> dict[str, Baseline]:
     """All baselines of rows (n, N) of ±1 or 0/1, by name; of more than `most` rows, some.
 
     The tree is left out where there are more than `WIDEST` columns, or where memory does not hold
-    its tables of N × N numbers.
+    its tables of N × N numbers. One-hot rows, with so many values for a unit, have one baseline.
     """
     chosen = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(int))
     ones = rows[chosen] == 1
+    if per_unit > 1:
+        return {SITES: sites(ones, per_unit)}
     width = rows.shape[1]
     found: dict[str, Baseline] = {INDEPENDENT: independent(ones)}
     if width <= WIDEST and TABLES * 8 * width**2 < memory.SHARE * memory.available():
@@ -163,6 +182,12 @@ def score_all(
 ) -> dict[str, BaselineScore]:
     """Each baseline on rows (n, N), beside a model of these log-weights −F(v), (n,)."""
     return {name: baseline.beside(rows, log_weights) for name, baseline in fitted.items()}
+
+
+def sites(rows: Any, colours: int) -> Sites:
+    """Independent sites with the frequencies of one-hot rows (n, sites·q), smoothed."""
+    counts = np.asarray(rows).sum(axis=0, dtype=float).reshape(-1, colours) + SMOOTHING
+    return Sites(len(rows), np.log(counts / counts.sum(axis=1, keepdims=True)))
 
 
 def independent(rows: Any, weights: np.ndarray | None = None) -> Independent:

@@ -61,7 +61,9 @@ class Blocks:
                 finder.add(rows, start, "data", self.rows.columns)
                 finder.require(self.domain)
             filled = np.pad(rows, ((0, self.size - len(rows)), (0, 0)), mode="edge")
-            yield encoded(self.unit, filled, self.domain), len(rows)
+            values = encoded(self.unit, filled, self.domain)
+            self.unit.check(f"data, from row {start} on,", values)
+            yield values, len(rows)
 
     @property
     def are_states(self) -> bool:

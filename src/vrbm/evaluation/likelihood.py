@@ -412,6 +412,7 @@ def _states(model: GrandCanonicalRBM, rows: Values, name: str) -> np.ndarray:
             f"{name} has shape {states.shape}: pass at least one row of {model.n_visible} values, "
             "one for each visible unit."
         )
+    model.visible.check(name, states)
     return states
 
 

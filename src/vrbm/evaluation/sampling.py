@@ -81,6 +81,8 @@ def sample(
     else:
         model_path, betas = adapt(model_path, pilot_key, points, adapt_base=base is None)
     rows = None if starts is None else model.visible.encode(starts, "starts")
+    if rows is not None:
+        model.visible.check("starts", rows)
     width = model.n_visible + model_path.model.max_hidden
     block = max(1, VALUES // (width * (replicas if method == "tempered" else 1)))
     parts = []

@@ -1,6 +1,6 @@
 """Reconstruction and likelihood of a model side by side, for each split of a data set."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -124,7 +124,9 @@ def scores(
     highest = None
     if temperatures_of_data is not None and data.image_shape is not None:
         highest = _highest(data.image_shape[0], temperatures_of_data)
-    fitted = {} if partition is None else baselines.fit_all(data.train)
+    fitted: Mapping[str, baselines.Baseline] = {}
+    if partition is not None:
+        fitted = baselines.fit_all(data.train, per_unit=model.visible.per_unit)
     splits = []
     for split, rows, _ in data.splits():
         errors = reconstruction_errors(model, rows, key, kernel=kernel, domain=data.domain)

@@ -43,7 +43,9 @@ class Moments(eqx.Module):
 
 def states(unit: Unit, n: int) -> np.ndarray:
     """All states of a layer of n values, one a row, the last unit changing fastest."""
-    _guard(unit, n, f"{n} units")
+    if n % unit.per_unit:
+        raise ValueError(f"n is {n}, which is no multiple of the {unit.per_unit} values of a unit.")
+    _guard(unit, n, f"{n // unit.per_unit} units")
     return _digits(unit, np.arange(_count(unit, n)), n)
 
 
@@ -61,7 +63,8 @@ def log_probability(model: GrandCanonicalRBM, v: Values) -> Batch:
 @jax.jit
 def visible_probabilities(model: GrandCanonicalRBM) -> Float[Array, "states"]:
     """p(v) for all v, in the order of `states(model.visible, N)`."""
-    _guard(model.visible, model.n_visible, f"{model.n_visible} visible units")
+    visible = model.visible
+    _guard(visible, model.n_visible, f"{model.n_visible // visible.per_unit} visible units")
     count = _count(model.visible, model.n_visible)
     return jax.nn.softmax(_log_weights(model, over_visible=True))[:count]
 

@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from vrbm.model.layers.functions import softplus
 from vrbm.model.linear import dot
 from vrbm.model.rbm import GrandCanonicalRBM
 from vrbm.typing import Batch, Field, Hidden, HiddenBias, Visible, Weights
@@ -66,7 +67,7 @@ def contributions(model: GrandCanonicalRBM, v: Visible) -> Loss:
         f, s, t = _log_odds(model, x, site)
         mean = f.mean(axis=1)
         without = _log_likelihood(s[..., None] - (f - mean[:, None]), t[..., None])
-        return total + _log_likelihood(s, t)[:, None] - without, to_biases @ mean
+        return total + _log_likelihood(s, t)[:, None] - without, dot(to_biases, mean)
 
     zero = jnp.zeros((len(v), model.max_hidden), v.dtype)
     lost, biases = jax.lax.scan(step, zero, _sites(model, v))
@@ -93,14 +94,16 @@ def _log_odds(model: GrandCanonicalRBM, x: Hidden, site: Site) -> tuple[Field, F
     """f, (q − 1, rows, K), s, (q − 1, rows), and the shares of all choices, (q, rows)."""
     choices = jnp.asarray(model.visible.choices, x.dtype)
     moves = choices[:, :, None] - site.values  # (q, values, rows)
-    at = model.hidden.cumulant(x + jnp.einsum("kvr,va->kra", moves, site.W))
+    at = model.hidden.cumulant(x + dot(jnp.moveaxis(moves, 1, 2), site.W))
     f = at[1:] - at[0]
-    s = jnp.asarray(_against_first(model), x.dtype) @ site.c
+    s = dot(jnp.asarray(_against_first(model), x.dtype), site.c)
     shares = model.visible.shares(site.values.T)[:, 0].T
     return f, s[:, None] + f.sum(axis=-1), shares
 
 
 def _log_likelihood(s: Field, shares: Field) -> Field:
     """Σ_k t_k log p_k of an entry whose choices have the log-odds 0 and s, (…,)."""
+    if len(s) == 1:  # three times as fast
+        return -shares[1] * softplus(-s[0]) - shares[0] * softplus(s[0])
     log_p = jax.nn.log_softmax(jnp.concatenate([jnp.zeros_like(s[:1]), s]), axis=0)
     return (shares * log_p).sum(axis=0)

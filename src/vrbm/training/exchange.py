@@ -224,6 +224,7 @@ class Exchange:
         sizes = search.curve.sizes
         is_rising = search.is_significant and search.curve.is_rising(self.at_none)
         is_tried = self.most in sizes
+        is_open = search.is_significant or 1 not in sizes
         is_low = search.size <= min(sizes, default=0) and 1 not in sizes
         if is_rising and is_tried and search.size > FULL * self.most:
             warnings.warn(
@@ -233,7 +234,7 @@ class Exchange:
                 SizeWarning,
                 stacklevel=2,
             )
-        elif len(sizes) < FEWEST_LEVELS or is_low or (is_rising and not is_tried):
+        elif (is_open and len(sizes) < FEWEST_LEVELS) or is_low or (is_rising and not is_tried):
             warnings.warn(
                 f"the run was too short to find the size of its layer: {search.size} hidden units "
                 "were tried, and more or fewer may do better. Allow more epochs (n_iter of an "

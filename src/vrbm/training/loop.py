@@ -243,7 +243,8 @@ def train(
             f"stiff is {config.stiff}, which needs the rate of config.optimizer, but an optimizer "
             "is given: leave one of them out."
         )
-    observed = (Observed() if observed is None else observed).checked(data.train.shape)
+    per_unit = state.model.visible.per_unit
+    observed = (Observed() if observed is None else observed).checked(data.train.shape, per_unit)
     return _records(state, data, config, optimizer, list(callbacks), observed)
 
 
@@ -623,7 +624,11 @@ def _check(model: GrandCanonicalRBM, data: Dataset, config: Config) -> None:
             f"data {data.name!r} has {data.n_visible} values in a row, but the model has "
             f"{model.n_visible} visible units: make a model with n_visible = {data.n_visible}."
         )
-    model.visible.check(f"data {data.name!r}", some(model, data.train, data.domain, SURVEYED))
+    if model.visible.per_unit > 1:
+        for split, rows, _ in data.splits():
+            for start in range(0, len(rows), SURVEYED):
+                part = encoded(model.visible, rows[start : start + SURVEYED], data.domain)
+                model.visible.check(f"{split} of data {data.name!r}, from row {start} on,", part)
     most = config.max_units
     may_grow = model.potential.is_unbounded or model.potential.is_exchanged
     if most is not None and not may_grow:

@@ -37,7 +37,9 @@ class Monitor:
         heldout = data.validation if data.validation is not None else data.test
         part = partial(some, model, domain=data.domain, count=config.monitor_rows)
         train = part(data.train)
-        self.constant_columns = int((train == train[0]).all(axis=0).sum()) if len(train) > 1 else 0
+        self.constant_columns = 0
+        if len(train) > 1 and model.visible.per_unit == 1:
+            self.constant_columns = int((train == train[0]).all(axis=0).sum())
         self.rows = jax.device_put([train] if heldout is None else [train, part(heldout)])
         """some training rows, and some held-out ones where there are any"""
         self.visible = model.visible

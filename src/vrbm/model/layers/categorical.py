@@ -10,6 +10,7 @@ from jax.scipy.special import logsumexp
 
 from vrbm.model import random
 from vrbm.model.layers.unit import Unit
+from vrbm.model.linear import dot
 from vrbm.printable import brief
 from vrbm.typing import Field, RandomKey, Values
 
@@ -29,9 +30,10 @@ class Categorical(Unit):
     colours: int = eqx.field(static=True)
     """q"""
 
-    def __check_init__(self) -> None:
-        if isinstance(self.colours, bool) or not isinstance(self.colours, int) or self.colours < 2:
-            raise ValueError(f"colours is {self.colours!r}: pass a whole number of at least 2.")
+    def __init__(self, colours: int | np.integer) -> None:
+        if isinstance(colours, bool) or not isinstance(colours, int | np.integer) or colours < 2:
+            raise ValueError(f"colours is {colours!r}: pass a whole number of at least 2.")
+        self.colours = int(colours)
 
     @property
     def per_unit(self) -> int:
@@ -46,15 +48,16 @@ class Categorical(Unit):
     def one_hot(self, rows: Values) -> np.ndarray:
         """Colours 0 … q − 1 of rows (…, sites) as values of this layer, int8 (…, sites·q)."""
         given = np.asarray(rows)
-        is_whole = given.dtype.kind in "biu" or (given.dtype.kind == "f" and (given % 1 == 0).all())
-        if not is_whole or ((given < 0) | (given >= self.colours)).any():
-            bad = given[(given < 0) | (given >= self.colours)] if is_whole else given.ravel()
+        bad = given.ravel()
+        if given.dtype.kind in "biuf":
+            bad = given[~np.isin(given, np.arange(self.colours))]
+        if bad.size:
             raise ValueError(
-                f"rows hold {brief(repr(bad.flat[0]))}: pass whole numbers from 0 to "
-                f"{self.colours - 1}, the colours of {self.colours}."
+                f"rows hold {brief(str(bad[0]))}: pass whole numbers from 0 to {self.colours - 1}, "
+                f"the colours of {self.colours}."
             )
         hot = np.eye(self.colours, dtype=np.int8)[given.astype(int)]
-        return hot.reshape(*given.shape[:-1], -1)
+        return hot.reshape(*given.shape[:-1], given.shape[-1] * self.colours)
 
     def colours_of(self, v: Values) -> np.ndarray:
         """The colours of rows (…, N) of this layer, or the most likely ones of means."""
@@ -97,7 +100,7 @@ class Categorical(Unit):
     def residual(self, value: Field, x: Field) -> Field:
         """s_k − ⟨s_k⟩, where s_k is 1 as −Σ_{l≠k} of the others, so that it keeps its digits."""
         mean = self._by_site(self.mean(x))
-        others = mean @ (1 - jnp.eye(self.colours, dtype=mean.dtype))
+        others = dot(mean, 1 - jnp.eye(self.colours, dtype=mean.dtype))
         s = self._by_site(value)
         return (s * others - (1 - s) * mean).reshape(value.shape)
 
@@ -109,7 +112,8 @@ class Categorical(Unit):
         """Colour k where u lies between the sums of ⟨s⟩ up to k − 1 and up to k, u in (0, 1]."""
         sums = jnp.cumsum(self._by_site(self.mean(x)), axis=-1)
         u = random.uniform(key, (*sums.shape[:-1], 1), x.dtype)
-        return self._hot((sums[..., :-1] < u).sum(axis=-1), x)
+        # Not 1 but their sum, which rounding leaves below: else the last colour would get the rest.
+        return self._hot((sums[..., :-1] < u * sums[..., -1:]).sum(axis=-1), x)
 
     def field_of_data(self, mean: Field, rows: int) -> Field:
         """The fields that give free units the mean of `rows` samples, and one of no preference."""
