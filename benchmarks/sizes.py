@@ -115,7 +115,7 @@ def table(lines: list[dict[str, Any]]) -> str:
     """Sizes and likelihoods by set: over seeds, with other settings, and the best of the sweep.
 
     *Spread* is the largest size over the smallest, by seeds; *cost* the time of a fit over that of
-    an average one of the sweep.
+    an average one of the sweep, of fits whose lines have a time: those made side by side.
     """
     studies = [s for s in VARIED if any(one["study"] == s for one in lines)]
     text = "| data | sizes by seed | spread | validation rows | best of the sweep (units) | cost |"
@@ -130,7 +130,8 @@ def table(lines: list[dict[str, Any]]) -> str:
         best = max(sweep, key=lambda one: one["score"], default=None)
         by_study = {x["study"]: x for x in mine if x["study"] in studies}
         sizes = [x["size"] for x in seeds]
-        times = [np.mean([one["seconds"] for one in part]) for part in (seeds, sweep) if part]
+        measured = [[x["seconds"] for x in part if x["seconds"]] for part in (seeds, sweep)]
+        times = [np.mean(part) for part in measured if part]
         cells = [
             name,
             ", ".join(str(one["size"]) for one in seeds),
