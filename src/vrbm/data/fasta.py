@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from vrbm import memory
-from vrbm.data.text import DAMAGE, open_text
+from vrbm.data.text import open_text, readable
 from vrbm.printable import brief
 
 #: Letters by kind of sequence; the gap is a colour like the others.
@@ -55,11 +55,7 @@ class Alignment:
         return 1 / np.concatenate(alike)
 
 
-def read_fasta(
-    path: Path | str,
-    alphabet: str = "protein",
-    unknown: str = "gap",
-) -> Alignment:
+def read_fasta(path: Path | str, alphabet: str = "protein", unknown: str = "gap") -> Alignment:
     """An alignment from a FASTA file: headers that begin with >, sequences on one line or several.
 
     Parameters
@@ -116,22 +112,19 @@ def _sequences(path: Path) -> Iterator[tuple[str, str]]:
     """Pairs of name and letters."""
     name: str | None = None
     parts: list[str] = []
-    try:
-        with open_text(path) as file:
-            for number, line in enumerate(file, start=1):
-                text = line.strip()
-                if text.startswith(">"):
-                    if name is not None:
-                        yield name, "".join(parts)
-                    name, parts = text[1:].strip(), []
-                elif text and not text.startswith(";"):
-                    if name is None:
-                        raise ValueError(
-                            f"{path} has letters in line {number} before the first line with >: "
-                            "pass a FASTA file."
-                        )
-                    parts.append("".join(text.split()))
-    except DAMAGE as error:
-        raise ValueError(f"{path} is truncated, damaged or no text file ({error}).") from error
+    with readable(path), open_text(path) as file:
+        for number, line in enumerate(file, start=1):
+            text = line.strip()
+            if text.startswith(">"):
+                if name is not None:
+                    yield name, "".join(parts)
+                name, parts = text[1:].strip(), []
+            elif text and not text.startswith(";"):
+                if name is None:
+                    raise ValueError(
+                        f"{path} has letters in line {number} before the first line with >: "
+                        "pass a FASTA file."
+                    )
+                parts.append("".join(text.split()))
     if name is not None:
         yield name, "".join(parts)

@@ -20,8 +20,6 @@ from vrbm.reading import open_regular
 #: How files spell a value that is missing; such a field makes no header.
 MISSING = {"", "?", "-", "na", "n/a", "nan", "null", "none"}
 
-#: What is raised while a text file is read that is none, or not whole.
-DAMAGE = (EOFError, UnicodeDecodeError, gzip.BadGzipFile, zlib.error)
 #: Bytes of the longest line that is read.
 LONGEST_LINE = 1 << 26
 _BLOCK = 1 << 24
@@ -36,12 +34,20 @@ def read_text(path: Path, labels: str | None = None) -> Table:
     cannot hold is refused before it is read.
     """
     try:
-        _check_size(path)
-        return _read(path, labels)
-    except DAMAGE as error:
-        raise ValueError(f"{path} is truncated, damaged or no text file ({error}).") from error
+        with readable(path):
+            _check_size(path)
+            return _read(path, labels)
     except csv.Error as error:
         raise ValueError(f"{path} has a field that is too long or damaged ({error}).") from error
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn what is raised for a file that is no text, or not whole, into a sentence."""
+    try:
+        yield
+    except (EOFError, UnicodeDecodeError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path} is truncated, damaged or no text file ({error}).") from error
 
 
 def _check_size(path: Path) -> None:

@@ -171,8 +171,7 @@ def _clamped(
     if fixed.any():
         values[fixed] = model.visible.encode(given[fixed], "clamp")
         per_unit = model.visible.per_unit
-        by_unit = fixed.reshape(*fixed.shape[:-1], -1, per_unit)
-        if (by_unit.any(axis=-1) != by_unit.all(axis=-1)).any():
+        if not model.visible.splits_none(fixed):
             raise ValueError(
                 f"clamp fixes some of the {per_unit} values of a unit: pass all of them, or NaN."
             )

@@ -95,6 +95,11 @@ class Search:
         """Epochs until the layer is trained."""
         return self.begin + self.length
 
+    @property
+    def is_noise(self) -> bool:
+        """Whether not even one unit gains more than chance may."""
+        return not self.is_significant and 1 in self.curve.sizes
+
     def facts(self) -> dict[str, Any]:
         """For a file."""
         return asdict(self)
@@ -184,8 +189,7 @@ class Exchange:
             curve=search.curve.measured(search.size, value),
             is_significant=search.is_significant or bool(gain > SIGNIFICANT * error),
         )
-        is_noise = not search.is_significant and 1 in search.curve.sizes
-        if len(search.curve.sizes) < self.plan.levels and not is_noise:
+        if len(search.curve.sizes) < self.plan.levels and not search.is_noise:
             return replace(search, size=self.next_size(search))
         search = replace(search, size=self.found(search))
         if not search.is_significant:
@@ -224,7 +228,7 @@ class Exchange:
         sizes = search.curve.sizes
         is_rising = search.is_significant and search.curve.is_rising(self.at_none)
         is_tried = self.most in sizes
-        is_open = search.is_significant or 1 not in sizes
+        is_few = len(sizes) < FEWEST_LEVELS and not search.is_noise
         is_low = search.size <= min(sizes, default=0) and 1 not in sizes
         if is_rising and is_tried and search.size > FULL * self.most:
             warnings.warn(
@@ -234,7 +238,7 @@ class Exchange:
                 SizeWarning,
                 stacklevel=2,
             )
-        elif (is_open and len(sizes) < FEWEST_LEVELS) or is_low or (is_rising and not is_tried):
+        elif is_few or is_low or (is_rising and not is_tried):
             warnings.warn(
                 f"the run was too short to find the size of its layer: {search.size} hidden units "
                 "were tried, and more or fewer may do better. Allow more epochs (n_iter of an "
@@ -313,10 +317,12 @@ def births(rows: np.ndarray, units: int, random: np.random.RandomState) -> np.nd
     np.fill_diagonal(correlations, 1)
     W = correlations[chosen] * random.choice([-1.0, 1.0], (len(chosen), 1))
     W += CHANCE * random.standard_normal(W.shape) / np.sqrt(columns)
-    values, vectors = np.linalg.eigh(correlations)
-    root = vectors * np.sqrt(np.maximum(values, 0))
-    mixed = random.standard_normal((units - len(chosen), columns)) @ root.T
-    return np.asarray(np.concatenate([W, mixed]) / deviations)
+    if units > len(chosen):
+        values, vectors = np.linalg.eigh(correlations)
+        root = vectors * np.sqrt(np.maximum(values, 0))
+        mixed = random.standard_normal((units - len(chosen), columns)) @ root.T
+        W = np.concatenate([W, mixed])
+    return np.asarray(W / deviations)
 
 
 def representatives(correlations: np.ndarray, count: int) -> np.ndarray:

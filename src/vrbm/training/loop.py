@@ -243,8 +243,8 @@ def train(
             f"stiff is {config.stiff}, which needs the rate of config.optimizer, but an optimizer "
             "is given: leave one of them out."
         )
-    per_unit = state.model.visible.per_unit
-    observed = (Observed() if observed is None else observed).checked(data.train.shape, per_unit)
+    observed = Observed() if observed is None else observed
+    observed = observed.checked(data.train.shape, state.model.visible)
     return _records(state, data, config, optimizer, list(callbacks), observed)
 
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from vrbm.model import GrandCanonicalRBM
+from vrbm.model import GrandCanonicalRBM, Unit
 from vrbm.model.rbm import Response
 from vrbm.training.negative import gibbs_step, met, most
 from vrbm.typing import Batch, Chains, Field, Missing, MissingInRows, RandomKey, Rows, RowWeights
@@ -32,8 +32,8 @@ class Observed(eqx.Module):
     missing: MissingInRows | None = None
     """True where an entry is unknown: its value in the rows is where its chain starts"""
 
-    def checked(self, shape: tuple[int, int], per_unit: int = 1) -> "Observed":
-        """For rows of that shape, with so many values for a unit; with weights of mean 1."""
+    def checked(self, shape: tuple[int, int], visible: Unit) -> "Observed":
+        """For rows of that shape, of these units, with weights of mean 1."""
         weights = self.weights
         if weights is not None:
             if weights.shape != shape[:1]:
@@ -52,13 +52,11 @@ class Observed(eqx.Module):
                 f"observed.missing has shape {self.missing.shape}, but the training rows have "
                 f"{shape}: pass a truth value for each entry."
             )
-        if self.missing is not None and per_unit > 1:
-            missing = np.asarray(self.missing).reshape(len(self.missing), -1, per_unit)
-            if (missing.any(axis=-1) != missing.all(axis=-1)).any():
-                raise ValueError(
-                    f"observed.missing names some of the {per_unit} values of a unit: name all of "
-                    "them, or none."
-                )
+        if self.missing is not None and not visible.splits_none(np.asarray(self.missing)):
+            raise ValueError(
+                f"observed.missing names some of the {visible.per_unit} values of a unit: name all "
+                "of them, or none."
+            )
         return Observed(weights, self.missing)
 
     def batch_weights(self, index: Array) -> Batch | None:

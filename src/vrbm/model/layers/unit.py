@@ -37,6 +37,11 @@ class Unit(eqx.Module):
     def check(self, name: str, rows: np.ndarray) -> None:
         """Raise a sentence if rows (…, N) within the range of `states` are none of this layer."""
 
+    def splits_none(self, chosen: np.ndarray) -> bool:
+        """Whether truth values (…, N) are the same for all values of each unit."""
+        by_unit = chosen.reshape(*chosen.shape[:-1], -1, self.per_unit)
+        return bool((by_unit.any(axis=-1) == by_unit.all(axis=-1)).all())
+
     def shares(self, v: Any) -> Any:
         """How much of each choice is in values (…, N) between the states: (…, units, q).
 
